@@ -61,6 +61,20 @@ class Work:
     """Images that went through the vision encoder (cached ones do not)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a calibration must agree with: the files and the template that made its log-probabilities."""
+
+    model: str
+    """sha256 of the model file, in hex."""
+    projector: str | None
+    """sha256 of the projector file, in hex; None without one."""
+    quantization: str
+    """As the header names it, for instance ``Q4_K_M``."""
+    template: str
+    """sha256 of the chat template's text, in hex."""
+
+
 class Member(Protocol):
     """One model with its own context. All calls but `interrupt` may block while the model computes.
 
