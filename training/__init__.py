@@ -1,0 +1,1 @@
+"""How the embedded pools were made: worlds, tokenizers, networks, training, export to GGUF."""

@@ -1,0 +1,1 @@
+"""The two worlds the tiny models live in. Nothing here needs PyTorch."""
