@@ -44,6 +44,8 @@ class PromptSize:
     text: int
     image: int
     images: int
+    notes: tuple[str, ...] = ()
+    """What was done to an image to make it fit this member."""
 
     @property
     def cells(self) -> int:

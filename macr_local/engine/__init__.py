@@ -1,0 +1,1 @@
+"""The engine: llama.cpp contexts behind the Member protocol. The only package that imports llama_cpp."""
