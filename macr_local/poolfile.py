@@ -1,0 +1,265 @@
+"""A models.toml, parsed and validated, before its files are looked for."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from macr_local import hub
+from macr_local.errors import ConfigError
+from macr_local.settings import RelaySettings, Sampling
+from macr_local.specs import ImageLimits, MemberSpec, PoolSpec
+from macr_local.tables import Source, fields, nearest, table
+
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_SAMPLING = get_type_hints(Sampling)
+_SETTINGS = {key: kind for key, kind in get_type_hints(RelaySettings).items() if key != "sampling"}
+_IMAGES = get_type_hints(ImageLimits)
+_MODEL = {
+    **{key: kind for key, kind in get_type_hints(MemberSpec).items() if key != "name"},
+    "model": str,
+    "projector": str,
+    "images": dict,
+    "repo": str,
+    "revision": str,
+}
+_POOL = {
+    "description": str,
+    "members": tuple[str, ...],
+    "calibration": str,
+    "settings": dict,
+    "sampling": dict,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MemberEntry:
+    """One member as a file names it.
+
+    Attributes:
+        spec: The specification; with ``repo``, its paths are still names or patterns in the repository.
+        repo: The hub repository that holds the files; None for local files.
+        revision: Its branch, tag or commit; None is the newest that was downloaded.
+    """
+
+    spec: MemberSpec
+    repo: str | None = None
+    revision: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The member's name."""
+        return self.spec.name
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The model's file and the projector's, as the pool file names them."""
+        return tuple(str(path) for path in (self.spec.model, self.spec.projector) if path is not None)
+
+    def locate(self) -> tuple[MemberSpec, tuple[str, ...]]:
+        """Look for the files.
+
+        Returns:
+            The specification with every path that was found made absolute, and the commands that download
+            the rest (empty for local files, which nobody can download for the user).
+        """
+        if self.repo is None:
+            return self.spec, ()
+        found = {name: hub.find(self.repo, name, self.revision) for name in self.files}
+        missing = [name for name, path in found.items() if path is None]
+        model = found[str(self.spec.model)] or self.spec.model
+        projector = self.spec.projector and (found[str(self.spec.projector)] or self.spec.projector)
+        commands = hub.download_commands(self.repo, missing, self.revision) if missing else ()
+        return replace(self.spec, model=model, projector=projector), commands
+
+
+@dataclass(frozen=True, slots=True)
+class PoolEntry:
+    """A pool as a file describes it; its models' files may be absent."""
+
+    name: str
+    members: tuple[MemberEntry, ...]
+    settings: RelaySettings
+    description: str
+    calibration: Path
+    source: Path
+
+    def select(self, names: Sequence[str] | None) -> PoolEntry:
+        """The same pool with only these members, in this order; None keeps all.
+
+        Raises:
+            ConfigError: A name is unknown or comes twice, or none is given.
+        """
+        if names is None:
+            return self
+        entries = {entry.name: entry for entry in self.members}
+        for name in names:
+            if name not in entries:
+                raise ConfigError(f'Pool "{self.name}" has no member "{name}"', nearest(name, entries))
+        if not names or len(set(names)) < len(names):
+            raise ConfigError(
+                f'Members {", ".join(names) or "(none)"} of pool "{self.name}"',
+                "Name each member once, and at least one",
+            )
+        return replace(self, members=tuple(entries[name] for name in names))
+
+    def resolve(self) -> PoolSpec:
+        """The pool with the paths of its models' files.
+
+        Raises:
+            ConfigError: Files from the hub are not on this machine; the fix holds the download commands.
+        """
+        located = [entry.locate() for entry in self.members]
+        commands = [command for _, missing in located for command in missing]
+        if commands:
+            absent = [spec.name for spec, missing in located if missing]
+            lines = "\n".join(commands)
+            raise ConfigError(
+                f'Pool "{self.name}" needs files that are not on this machine (for {", ".join(absent)})',
+                f"Download them with\n{lines}\nor run without any download: --pool tiny-scenes",
+            )
+        return PoolSpec(
+            self.name,
+            tuple(spec for spec, _ in located),
+            self.settings,
+            self.description,
+            self.calibration,
+            self.source,
+        )
+
+
+def read(path: Path) -> dict[str, PoolEntry]:
+    """Read a pool file: its pools by name, in the file's order.
+
+    Raises:
+        ConfigError: The file cannot be read, is not TOML, or says something that is not understood.
+    """
+    path = path.absolute()
+    source, values = Source.read(path)
+    fields(source, values, (), {"pools": dict, "models": dict})
+    models = table(source, values, ("models",))
+    pools = table(source, values, ("pools",))
+    if not pools:
+        raise ConfigError(f"{path} defines no pool", 'Add [pools.NAME] with members = ["..."]')
+    entries = {name: _member(source, name, table(source, models, ("models", name))) for name in models}
+    return {name: _pool(source, name, table(source, pools, ("pools", name)), entries) for name in pools}
+
+
+def _pool(source: Source, name: str, values: dict[str, Any], models: dict[str, MemberEntry]) -> PoolEntry:
+    keys = ("pools", name)
+    known = fields(source, values, keys, _POOL)
+    names = known.get("members", ())
+    at = (*keys, "members")
+    if not names:
+        source.fail(
+            at, f'pool "{name}" has no members', 'Add members = ["..."], names of [models.NAME] tables'
+        )
+    for member in names:
+        if member not in models:
+            source.fail(
+                at,
+                f'pool "{name}" names "{member}", which no [models] table defines',
+                nearest(member, models),
+            )
+        if names.count(member) > 1:
+            source.fail(
+                at, f'member "{member}" comes {names.count(member)} times in pool "{name}"', "Name it once"
+            )
+    settings = _settings(source, keys, known)
+    if settings.initiation != "best" and settings.initiation not in names:
+        source.fail(
+            (*keys, "settings", "initiation"),
+            f'initiation of pool "{name}" is "{settings.initiation}"',
+            f'Use "best" or a member: {", ".join(names)}',
+        )
+    return PoolEntry(
+        name,
+        tuple(models[member] for member in names),
+        settings,
+        known.get("description", ""),
+        _calibration(source, keys, known.get("calibration")),
+        source.path,
+    )
+
+
+def _settings(source: Source, keys: tuple[str, ...], known: dict[str, Any]) -> RelaySettings:
+    settings = known.get("settings", {})
+    for key in settings:
+        if key in _SAMPLING:
+            source.fail(
+                (*keys, "settings"),
+                f'"{key}" stands in settings',
+                f"Move it to sampling = {{ {key} = ... }} of the same pool",
+            )
+    sampling = _build(source, (*keys, "sampling"), Sampling, known.get("sampling", {}), _SAMPLING)
+    built: RelaySettings = _build(
+        source, (*keys, "settings"), RelaySettings, settings, _SETTINGS, sampling=sampling
+    )
+    return built
+
+
+def _calibration(source: Source, keys: tuple[str, ...], text: str | None) -> Path:
+    if text is not None:
+        return _path(source, (*keys, "calibration"), text)
+    # Made on the user's machine, and so kept with the user's data: the package's folder may be read-only.
+    from platformdirs import user_data_path
+
+    return user_data_path("macr-local", appauthor=False) / "calibration" / keys[-1]
+
+
+def _member(source: Source, name: str, values: dict[str, Any]) -> MemberEntry:
+    keys = ("models", name)
+    known = fields(source, values, keys, _MODEL)
+    repo, revision = known.pop("repo", None), known.pop("revision", None)
+    if "model" not in known:
+        source.fail(keys, f"[models.{name}] names no model", 'Add model = "....gguf"')
+    if revision is not None and repo is None:
+        source.fail(
+            (*keys, "revision"), f"[models.{name}] has a revision and no repo", 'Add repo = "owner/name"'
+        )
+    if repo is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", repo):
+        source.fail(
+            (*keys, "repo"), f'repo of [models.{name}] is "{repo}"', 'Use "owner/name" as the hub writes it'
+        )
+    for key in ("model", "projector"):
+        if key in known:
+            known[key] = _path(source, (*keys, key), known[key]) if repo is None else Path(known[key])
+    known["images"] = _build(source, (*keys, "images"), ImageLimits, known.get("images", {}), _IMAGES)
+    try:
+        return MemberEntry(MemberSpec(name, **known), repo, revision)
+    except ConfigError as error:
+        source.fail((*keys, error.found.split()[0]), f"[models.{name}]: {error.found}", error.fix)
+
+
+def _build(
+    source: Source,
+    keys: tuple[str, ...],
+    make: Any,
+    values: dict[str, Any],
+    types: dict[str, Any],
+    **more: Any,
+) -> Any:
+    known = fields(source, values, keys, types)
+    try:
+        return make(**known, **more)
+    except ConfigError as error:
+        source.fail((*keys, error.found.split()[0]), f"{'.'.join(keys)}: {error.found}", error.fix)
+
+
+def _path(source: Source, keys: tuple[str, ...], text: str) -> Path:
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2]
+        if name not in os.environ:
+            source.fail(keys, f'"{text}" uses ${name}, which is not set', f"Set {name} in the environment")
+        return os.environ[name]
+
+    path = Path(_VARIABLE.sub(value, text))
+    try:
+        path = path.expanduser()
+    except RuntimeError:
+        source.fail(keys, f'the home folder of "{text}" is not known', "Write the whole path")
+    return Path(os.path.normpath(source.path.parent / path))
