@@ -85,7 +85,7 @@ class Context:
             EngineError: llama.cpp refused, or a token is not in the vocabulary.
         """
         if not all(0 <= token < self.n_vocab for token in tokens):
-            raise EngineError(f"{self.name}: a token outside the vocabulary of {self.n_vocab} was to be decoded")
+            raise EngineError(f"{self.name}: a token is not in the vocabulary of {self.n_vocab}")
         self.require(len(tokens))
         batch = self._batch
         for start in range(0, len(tokens), self.n_batch):
@@ -137,7 +137,9 @@ class Context:
         )
 
     def logits(self) -> NDArray[np.float32]:
-        """The raw logits (n_vocab,) of the last decoded token: llama.cpp's memory, valid until the next decode.
+        """The raw logits (n_vocab,) of the last decoded token.
+
+        They are llama.cpp's own memory, valid until the next decode.
 
         Raises:
             EngineError: The last decode asked for none.
@@ -199,7 +201,9 @@ class Context:
         self._abort.raised = False
 
     def check_abort(self) -> None:
-        """Stop here if asked to: llama.cpp reads the flag on the CPU only, and never while it encodes an image.
+        """Stop here if asked to.
+
+        llama.cpp reads the flag on the CPU only, and never while it encodes an image.
 
         Raises:
             Cancelled: `interrupt` was called.

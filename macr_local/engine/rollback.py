@@ -43,6 +43,7 @@ class Rollback(ABC):
 
     def keep(self) -> None:
         """Make the branch the trunk."""
+        self._keep()
 
     @abstractmethod
     def _mark(self, length: int) -> None: ...
@@ -50,10 +51,16 @@ class Rollback(ABC):
     @abstractmethod
     def _drop(self) -> None: ...
 
+    @abstractmethod
+    def _keep(self) -> None: ...
+
 
 class Trim(Rollback):
-    """Cut the sequence back: exact and free for a plain KV cache, and for a sliding window's ring while the
-    cells before the mark are still in it."""
+    """Cut the sequence back.
+
+    Exact and free for a plain KV cache, and for a sliding window's ring while that still holds what the next
+    token sees; a branch that could overwrite it is begun with a snapshot.
+    """
 
     kind = "trim"
 
@@ -77,16 +84,17 @@ class Trim(Rollback):
             self._state = None
             return
         cut = self.context.remove(self.context.sequence, self._n_past)
+        seen_from = max(0, self._n_past - self._window + 1) if self._window else 0
         # A window's ring answers True even where it has already lost what the next token must see.
-        if not cut or self.context.first_position() > max(0, self._n_past - self._window + 1 if self._window else 0):
+        if not cut or self.context.first_position() > seen_from:
             raise EngineError(f"{self.context.name}: a bid could not be undone exactly")
 
-    def keep(self) -> None:
+    def _keep(self) -> None:
         self._state = None
 
 
 class Fork(Rollback):
-    """Bid on a second sequence that shares all cells: for recurrent and hybrid memories, which cannot be cut."""
+    """Bid on a second sequence that shares all cells: recurrent and hybrid memories cannot be cut."""
 
     kind = "fork"
     sequences = 2
@@ -102,7 +110,7 @@ class Fork(Rollback):
             raise EngineError(f"{self.context.name}: a bid's sequence could not be removed")
         self.context.sequence = 1 - branch
 
-    def keep(self) -> None:
+    def _keep(self) -> None:
         if not self.context.remove(1 - self.context.sequence, -1):
             raise EngineError(f"{self.context.name}: the sequence before a bid could not be removed")
 
@@ -119,7 +127,7 @@ class Snapshot(Rollback):
         self.context.restore(self._state)
         self._state = b""
 
-    def keep(self) -> None:
+    def _keep(self) -> None:
         self._state = b""
 
 

@@ -136,7 +136,7 @@ class Projector:
         ids = tuple(int(tokens[i]) for i in range(count.value)) if tokens else ()
         if not all(0 <= token < self._n_vocab for token in ids):
             raise ModelFileError(
-                f"{self._name}: the projector asks for marker tokens that the model's vocabulary does not have",
+                f"{self._name}: the projector needs marker tokens that the model's vocabulary does not have",
                 "Use the projector that was made for this model",
             )
         return ids
@@ -149,7 +149,7 @@ class Projector:
         """
         if mtmd.mtmd_decode_use_non_causal(self._pointer, media.pointer) and media.cells > context.n_ubatch:
             raise CapacityError(
-                f"{self._name}: {media.image} needs {media.cells} cells in one batch, n_batch is {context.n_ubatch}",
+                f"{self._name}: {media.image} needs {media.cells} cells in one batch of {context.n_ubatch}",
                 f"Set n_batch = {media.cells} or more for this model",
             )
 
@@ -198,8 +198,8 @@ class Projector:
 
     def _evict(self) -> None:
         def held() -> int:
-            parts = (part for layout, _ in self._layouts.values() for part in layout if isinstance(part, Media))
-            return sum(part.cells * self._width * 4 for part in parts)
+            parts = (part for layout, _ in self._layouts.values() for part in layout)
+            return sum(part.cells * self._width * 4 for part in parts if isinstance(part, Media))
 
         while len(self._layouts) > 1 and held() > CACHE_BYTES:
             self._layouts.popitem(last=False)

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import TypeVar
 
 from macr_local.errors import Cancelled
@@ -44,9 +45,11 @@ class Worker:
             try:
                 result = task()
             except BaseException as error:
-                _settle(future, lambda: future.set_exception(error))
+                with suppress(InvalidStateError):  # its caller was let go meanwhile
+                    future.set_exception(error)
             else:
-                _settle(future, lambda: future.set_result(result))
+                with suppress(InvalidStateError):
+                    future.set_result(result)
 
         with self._lock:
             self._open.add(future)  # type: ignore[arg-type]
@@ -89,14 +92,7 @@ class Worker:
             del task  # or the last task's objects would live until the next one comes
 
 
-def _settle(future: Future[T], how: Callable[[], None]) -> None:
-    try:
-        how()
-    except InvalidStateError:
-        pass  # its caller was let go meanwhile
-
-
 def _give_up(futures: tuple[Future[object], ...]) -> None:
     for future in futures:
-        error = Cancelled("The question was cancelled while a member was computing")
-        _settle(future, lambda future=future, error=error: future.set_exception(error))  # type: ignore[misc]
+        with suppress(InvalidStateError):
+            future.set_exception(Cancelled("The question was cancelled while a member was computing"))

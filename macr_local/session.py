@@ -1,0 +1,138 @@
+"""Relay: what an embedder asks questions with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+from macr_local import strategies
+from macr_local.pool import Pool
+from macr_local.prompt import Prompt
+from macr_local.protocol import Member
+from macr_local.relay.answer import Answer, collect
+from macr_local.relay.confidence import Calibration
+from macr_local.relay.events import Event
+from macr_local.settings import RelaySettings
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Relay:
+    """Asks one pool, with one set of settings, any number of questions.
+
+    Safe to share between threads; questions of one pool queue, whichever `Relay` asks them.
+
+    Args:
+        pool: An open pool.
+        settings: How to relay; None takes the pool file's settings.
+        strategy: "relay", or "single" for one member alone.
+        leader: The member of "single"; None is the pool's first.
+
+    Raises:
+        ConfigError: No such strategy or member.
+
+    Attributes:
+        pool: The pool that is asked.
+        settings: The settings in use.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        settings: RelaySettings | None = None,
+        *,
+        strategy: str = "relay",
+        leader: str | None = None,
+    ) -> None:
+        self.pool = pool
+        self.settings = settings if settings is not None else pool.spec.settings
+        self.strategy = strategy
+        self.leader = leader
+        for name in (leader, None if self.settings.initiation == "best" else self.settings.initiation):
+            if name is not None:
+                pool.member(name)
+        self._run = strategies.strategy(strategy)
+        self._open: set[Stream] = set()
+        self._lock = threading.Lock()
+
+    def stream(self, prompt: Prompt | str) -> Stream:
+        """Ask, and read the answer as it is written.
+
+        Nothing happens before the first event is read; the pool is then held until the stream ends or is
+        closed, so use it as a context manager where reading may stop early.
+        """
+        return Stream(self, prompt if isinstance(prompt, Prompt) else Prompt(prompt))
+
+    def ask(self, prompt: Prompt | str) -> Answer:
+        """Ask, and wait for the whole answer.
+
+        Raises:
+            CapacityError: The prompt does not fit into a member's context; nothing was computed.
+            CalibrationError: A member has no calibration that fits it.
+            EngineError: Every member failed.
+            Cancelled: `cancel` was called while the question waited for the pool. Later than that, the answer
+                so far is returned with ``finish_reason`` "cancelled".
+        """
+        with self.stream(prompt) as stream:
+            return collect(stream, self.settings)
+
+    def cancel(self) -> None:
+        """From any thread: stop every question of this `Relay` that is open, within a second."""
+        with self._lock:
+            streams = tuple(self._open)
+        for stream in streams:
+            stream.cancel()
+
+    def _calibration(self, member: Member) -> Calibration:
+        return self.pool.calibration(member.name).at(self.settings.window)
+
+
+class Stream(Iterator[Event]):
+    """One question's events, in order. An iterator and a context manager."""
+
+    def __init__(self, relay: Relay, prompt: Prompt) -> None:
+        self._relay = relay
+        self._prompt = prompt
+        self._cancelled = threading.Event()
+        self._events = self._answer()
+
+    def __next__(self) -> Event:
+        return next(self._events)
+
+    def cancel(self) -> None:
+        """From any thread: stop. The events end with `Finished`, reason "cancelled"."""
+        self._cancelled.set()
+        self._relay.pool.interrupt(self)
+
+    def close(self) -> None:
+        """Give the pool back; events that were not read are lost. Safe to call twice."""
+        self._events.close()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _answer(self) -> Generator[Event]:
+        relay = self._relay
+        with relay._lock:
+            relay._open.add(self)
+        try:
+            with relay.pool.turn(self, self._cancelled.is_set):
+                case = strategies.Case(
+                    members=relay.pool.members,
+                    calibration=relay._calibration,
+                    settings=relay.settings,
+                    leader=relay.leader,
+                    prompt=self._prompt,
+                    cancelled=self._cancelled.is_set,
+                )
+                yield from relay._run(case)
+        finally:
+            with relay._lock:
+                relay._open.discard(self)
