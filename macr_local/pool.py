@@ -183,5 +183,6 @@ def narrow(spec: PoolSpec, names: Sequence[str] | None) -> PoolSpec:
         has = ", ".join(by_name)
         raise ConfigError(f'The pool "{spec.name}" has no member "{unknown[0]}"', f"It has: {has}")
     if len(set(names)) != len(names) or not names:
-        raise ConfigError(f"The members {', '.join(names) or '(none)'} are not a pool", "Name each member once")
+        given = ", ".join(names) or "(none)"
+        raise ConfigError(f"The members {given} make no pool", "Name at least one, each once")
     return replace(spec, members=tuple(by_name[name] for name in names))
