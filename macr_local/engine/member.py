@@ -49,7 +49,7 @@ class LlamaMember:
 
     Every method may be called from any one thread at a time and does its work on the member's own thread;
     inside `run` and `submit` it is there already. A trunk, at most one branch, and tokens that wait: what was
-    accepted or ingested is decoded when the next logits are asked for, in one batch.
+    accepted or ingested is decoded when the next logits are asked for.
     """
 
     def __init__(self, spec: MemberSpec) -> None:
@@ -82,7 +82,7 @@ class LlamaMember:
 
     def _reset(self) -> None:
         self._context.clear()
-        self._pending: list[int] = []
+        self._pending: list[list[int]] = [[]]
         self._answer: list[int] = []
         self._row: NDArray[np.float32] | None = None
         self._trunk: tuple[NDArray[np.float32], int] | None = None
@@ -103,7 +103,7 @@ class LlamaMember:
     @property
     def room(self) -> int:
         """Cells that are left, waiting tokens already taken off."""
-        return self._context.n_ctx - self._context.cells - len(self._pending)
+        return self._context.n_ctx - self._context.cells - sum(map(len, self._pending))
 
     @property
     def work(self) -> Work:
@@ -240,9 +240,15 @@ class LlamaMember:
     # The answer.
 
     def ingest(self, text: bytes) -> int:
-        """Take in words that another member wrote (whole UTF-8 characters); returns their tokens here."""
+        """Take in words that another member wrote (whole UTF-8 characters); returns their tokens here.
+
+        They end a batch. A member that passed over a round reads two pieces at once later, and must then
+        decode them as two batches all the same: the shape of a batch moves the last bits of its logits, and
+        whether a bid was pruned must not.
+        """
         tokens = self._model.vocabulary.encode(text)
         self._wait(tokens)
+        self._pending.append([])
         return len(tokens)
 
     def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
@@ -266,15 +272,17 @@ class LlamaMember:
         self._wait([token.id])
 
     def _wait(self, tokens: list[int]) -> None:
-        self._pending += tokens
+        self._pending[-1] += tokens
         self._answer += tokens
 
     def _logits(self) -> NDArray[np.float32]:
         """The logits after all that was written: (n_vocab,), raw."""
         self._context.check_abort()
-        if self._pending:
-            self._context.decode(self._pending, logits=True)
-            self._pending = []
+        if batches := [batch for batch in self._pending if batch]:
+            self._context.require(sum(map(len, batches)))
+            for batch in batches:
+                self._context.decode(batch, logits=batch is batches[-1])
+            self._pending = [[]]
             self._row = self._context.logits()
         if self._row is None:
             raise EngineError(f"{self.name}: a token was asked for before a prompt was given")
@@ -309,7 +317,7 @@ class LlamaMember:
         self._rollback.drop()
         self._row, length = self._trunk
         self._trunk = None
-        self._pending = []
+        self._pending = [[]]
         del self._answer[length:]
 
     # The thread.
