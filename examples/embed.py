@@ -36,7 +36,7 @@ def main() -> None:
         stream = relay.stream(prompt)
         threading.Timer(0.01, stream.cancel).start()
         with stream:
-            last = [event for event in stream][-1]
+            last = list(stream)[-1]
         print("cancelled or done:", last.reason if isinstance(last, Finished) else last)
 
 

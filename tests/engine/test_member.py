@@ -6,7 +6,6 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -48,8 +47,8 @@ def row(member: LlamaMember) -> np.ndarray:
 
 
 @pytest.fixture(params=["tiny-qwen3vl", "tiny-internvl", "tiny-minicpmv"])
-def member(request: pytest.FixtureRequest, tiny: Pool) -> Iterator[LlamaMember]:
-    yield tiny.member(request.param)
+def member(request: pytest.FixtureRequest, tiny: Pool) -> LlamaMember:
+    return tiny.member(request.param)
 
 
 def test_three_lost_bids_after_an_image_leave_the_logits_bit_identical(member: LlamaMember) -> None:
@@ -122,7 +121,7 @@ def test_the_log_probability_is_the_full_softmax_of_the_sampled_token(member: Ll
 
 
 @pytest.mark.parametrize("sampling", [Sampling(temperature=1.0), Sampling(temperature=1.0, top_k=1)])
-def test_the_sampler_does_not_change_the_confidence_of_a_token(member: LlamaMember, sampling: Sampling) -> None:
+def test_the_sampler_does_not_change_a_token_s_confidence(member: LlamaMember, sampling: Sampling) -> None:
     prompt = Prompt.of(QUESTION, pixels(6))
     begin(member, prompt)
     greedy = member.propose(no_draw)
@@ -181,7 +180,7 @@ def test_a_full_context_is_an_error_and_the_next_question_is_right(tiny: Pool) -
     begin(member, Prompt.of(QUESTION, pixels(11)))
     expected = row(member)
     member.ingest(b"red " * member.n_ctx)
-    with pytest.raises(ContextFull, match="tiny-qwen3vl.*do not fit"):
+    with pytest.raises(ContextFull, match=r"tiny-qwen3vl.*do not fit"):
         row(member)
     begin(member, Prompt.of(QUESTION, pixels(11)))
     assert np.array_equal(row(member), expected)
