@@ -1,4 +1,7 @@
-"""Write a reference or test set of scenes: ``python -m training.worlds.scenes --seed 501 --count 200 --out DIR``."""
+"""Write a reference or test set of scenes.
+
+``python -m training.worlds.scenes --seed 501 --count 200 --out DIR``
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,8 @@ def write_set(out: Path, seed: int, count: int) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m training.worlds.scenes", description=__doc__)
+    summary = "Write a reference or test set of scenes."
+    parser = argparse.ArgumentParser(prog="python -m training.worlds.scenes", description=summary)
     parser.add_argument("--seed", type=int, required=True, help="the same seed gives the same set")
     parser.add_argument("--count", type=int, default=200, help="questions, one image each (default 200)")
     parser.add_argument("--out", type=Path, required=True, help="folder for the images and questions.jsonl")

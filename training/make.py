@@ -1,0 +1,71 @@
+"""Make a pool: ``python -m training.make easy-vqa --out training/out``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from training.bpe import train_tokenizer
+from training.chat import Chat
+from training.export.language import export_language
+from training.export.projector import export_projector
+from training.export.tensors import Quantization
+from training.pool_file import member_name, write_pool_file
+from training.train import train
+from training.worlds.registry import NAMES, open_world
+from training.worlds.world import ARCHITECTURES, Architecture, World
+
+# What the embedded pools ship; scenes keeps f16, whose relay was measured in that type.
+QUANTIZATION: dict[str, Quantization] = {"easy-vqa": "q8_0", "scenes": "f16"}
+
+
+def make_member(
+    world: World, member: Architecture, folder: Path, quantization: Quantization, scale: float, seed: int
+) -> None:
+    """Train one member; write its tokenizer, PyTorch weights and two GGUF files into ``folder``."""
+    plan = world.plan(member)
+    tokenizer = train_tokenizer(member, world.corpus(member), plan.vocabulary)
+    tokenizer.save(str(folder / f"{member}-tokenizer.json"))
+    chat = Chat(member, tokenizer, plan.vocabulary)
+    with (folder / f"{member}.log").open("w", encoding="utf-8") as log:
+
+        def report(line: str) -> None:
+            print(line, file=sys.stderr, flush=True)
+            print(line, file=log, flush=True)
+
+        model = train(world, member, chat, scale, seed, report)
+    torch.save(model.state_dict(), folder / f"{member}.pt")
+    name = member_name(world, member)
+    export_language(model, chat, name, folder / f"{member}.gguf", quantization)
+    export_projector(model, f"{name}-mmproj", folder / f"{member}-mmproj.gguf")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m training.make", description="Make a pool.")
+    parser.add_argument("world", choices=NAMES)
+    parser.add_argument("--out", type=Path, required=True, help="the pool goes to OUT/WORLD")
+    parser.add_argument("--member", action="append", choices=ARCHITECTURES, help="only this one (repeatable)")
+    parser.add_argument("--steps-scale", type=float, default=1.0, help="0.01 runs every stage for a moment")
+    parser.add_argument("--seed", type=int, default=0, help="0 is the recipe's own seeds")
+    parser.add_argument("--threads", type=int, default=1, help="one thread per process is fastest when busy")
+    parser.add_argument("--quantization", choices=("f16", "q8_0"), help="of the language model's matrices")
+    options = parser.parse_args(arguments)
+    torch.set_num_threads(options.threads)
+    folder = options.out / options.world
+    folder.mkdir(parents=True, exist_ok=True)
+    world = open_world(options.world, options.steps_scale)
+    quantization = cast(Quantization, options.quantization or QUANTIZATION[options.world])
+    for member in options.member or ARCHITECTURES:
+        start = time.monotonic()
+        make_member(world, member, folder, quantization, options.steps_scale, options.seed)
+        print(f"{member} made in {time.monotonic() - start:.0f} s", file=sys.stderr)
+    print(write_pool_file(folder, world))
+
+
+if __name__ == "__main__":
+    main()

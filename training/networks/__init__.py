@@ -1,0 +1,1 @@
+"""PyTorch twins of llama.cpp's graphs: the same arithmetic, so that a trained twin exports to GGUF."""
