@@ -1,0 +1,65 @@
+"""The options that set a relay, and the settings they make of a pool's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, get_args
+
+import click
+
+from macr_local.settings import BidMode, RelaySettings, Selection, Trigger
+
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n")
+_RELAY = (
+    "window", "threshold", "initiation", "keep_trial", "trigger", "selection", "hysteresis", "cooldown",
+    "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
+)  # fmt: skip
+
+_OPTIONS = (
+    click.option("--window", type=int, metavar="W", help="Tokens in the confidence window."),
+    click.option("--threshold", type=float, metavar="TAU", help="Below this z of the leader, all bid."),
+    click.option("--initiation", metavar="best|MEMBER", help="The best first trial leads, or this member."),
+    click.option("--keep-trial/--no-keep-trial", default=None, help="Whether the first trial is kept."),
+    click.option("--trigger", type=click.Choice(get_args(Trigger)), help="What makes all members bid."),
+    click.option("--selection", type=click.Choice(get_args(Selection)), help="Best bid, or fixed order."),
+    click.option("--hysteresis", type=float, metavar="Z", help="By how much another bid must be better."),
+    click.option("--cooldown", type=int, metavar="N", help="Tokens before the next trigger counts."),
+    click.option("--max-relays", type=int, metavar="N", help="At most this many bidding rounds."),
+    click.option("--prune/--no-prune", default=None, help="Stop bids that cannot win; same outcome."),
+    click.option("--bids", type=click.Choice(get_args(BidMode)), help="One by one, or side by side."),
+    click.option("--temperature", type=float, metavar="T", help="0 takes the most probable token."),
+    click.option("--top-k", type=int, metavar="K", help="Sample among the K most probable tokens; 0 is all."),
+    click.option("--top-p", type=float, metavar="P", help="Sample among tokens of this total probability."),
+    click.option("--min-p", type=float, metavar="P", help="Drop tokens below this share of the best one's."),
+    click.option("--repeat-penalty", type=float, metavar="R", help="Penalty on recent tokens; 1 is off."),
+    click.option("--repeat-last-n", type=int, metavar="N", help="Tokens that the repeat penalty looks at."),
+    click.option("--seed", type=int, metavar="N", help="The same seed gives the same answer."),
+    click.option("--max-tokens", type=int, metavar="N", help="At most this many tokens of answer."),
+    click.option("--deadline", type=float, metavar="SECONDS", help="End the answer after this time."),
+    click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated."),
+)  # fmt: skip
+
+
+def relay_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add every option of a relay; one that is not given leaves the pool's setting."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings_of(pool: RelaySettings, options: Mapping[str, Any]) -> RelaySettings:
+    """A pool's settings with what the user gave in their place.
+
+    Args:
+        pool: The settings of the pool file.
+        options: Values by parameter name, None or empty where not given.
+
+    Raises:
+        ConfigError: A value is out of range.
+    """
+    sampling = {key: options[key] for key in _SAMPLING if options[key] is not None}
+    relay = {key: options[key] for key in _RELAY if options[key] is not None}
+    if options["stop"]:
+        relay["stop"] = tuple(options["stop"])
+    return replace(pool, sampling=replace(pool.sampling, **sampling), **relay)

@@ -1,0 +1,222 @@
+"""Painters: what a stream of relay events looks like, as text, as one JSON object, or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+from macr_local.cli.console import has_colours, paint, visible
+from macr_local.relay.events import (
+    Bid,
+    BidOpened,
+    Event,
+    Finished,
+    MemberFailed,
+    Relayed,
+    Started,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from macr_local.relay.answer import Answer
+
+COLOURS = ("36", "33", "35", "32", "34", "31")
+"""SGR codes of the members, in pool order."""
+DIM = "2"
+
+
+class Painter(Protocol):
+    """Shows events as they come; `close` is called once, also after an error or an interrupt."""
+
+    def status(self, text: str) -> None:
+        """Say what is being done before the first event."""
+        ...
+
+    def event(self, event: Event) -> None:
+        """Show one event."""
+        ...
+
+    def close(self) -> None:
+        """Show what belongs after the last event."""
+        ...
+
+
+class TextPainter:
+    """The answer as running text on ``out``, one colour per member; everything else on ``err``."""
+
+    def __init__(
+        self,
+        out: IO[str],
+        err: IO[str],
+        members: Sequence[str],
+        *,
+        plain: bool = False,
+        thoughts: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self._out, self._err = out, err
+        self._thoughts, self._verbose = thoughts, verbose
+        codes = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(members)}
+        self._on_out: Mapping[str, str] = codes if has_colours(out, plain=plain) else {}
+        self._on_err: Mapping[str, str] = codes if has_colours(err, plain=plain) else {}
+        self._status_line = err.isatty() and not plain
+        self._status_shown = False
+        self._legend_due = bool(self._on_out and self._on_err)
+        self._open_line: IO[str] | None = None
+        self._bids = self._relays = 0
+        self._finished: Finished | None = None
+
+    def status(self, text: str) -> None:
+        """Show what the program is doing before the first word, on a terminal only."""
+        if self._status_line:
+            self._err.write(f"\r\x1b[K{visible(text)}")
+            self._err.flush()
+            self._status_shown = True
+
+    def event(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case Started():
+                self._legend(event.members)
+                self._notes(event.notes)
+            case Text():
+                self._text(event)
+            case BidOpened() if event.round > 0:
+                self._bids += 1
+            case Relayed() if event.leader is not None and event.winner != event.leader:
+                self._relays += 1
+            case MemberFailed():
+                self._line(f"macr-local: warning: {event.member} dropped out: {event.error}")
+            case Finished():
+                self._finished = event
+                self._notes(event.notes)
+        if self._verbose and (line := describe(event)):
+            self._line(f"macr-local: {line}", DIM)
+
+    def close(self) -> None:
+        """End the answer's line and say what it took."""
+        self._clear_status()
+        self._end_line()
+        if self._finished is not None:
+            self._line(closing(self._finished, self._bids, self._relays), DIM)
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            self._line(f"macr-local: {note}")
+
+    def _legend(self, members: Sequence[str]) -> None:
+        if self._legend_due:
+            legend = (paint(f"■ {visible(name)}", self._on_err.get(name, "0")) for name in members)
+            self._write_line("  ".join(legend))
+
+    def _text(self, event: Text) -> None:
+        if event.thought and not self._thoughts:
+            return
+        text = visible(event.text)
+        if not text:
+            return
+        stream, codes = (self._err, self._on_err) if event.thought else (self._out, self._on_out)
+        if self._open_line is not None and self._open_line is not stream:
+            self._end_line()
+        self._clear_status()
+        code = codes.get(event.member)
+        if code is not None and event.thought:
+            code = f"{DIM};{code}"
+        stream.write(paint(text, code) if code else text)
+        stream.flush()
+        self._open_line = None if text.endswith("\n") else stream
+
+    def _line(self, text: str, code: str = "") -> None:
+        text = visible(text)
+        self._write_line(paint(text, code) if code and self._on_err else text)
+
+    def _write_line(self, text: str) -> None:
+        self._clear_status()
+        self._end_line()
+        self._err.write(text + "\n")
+        self._err.flush()
+
+    def _end_line(self) -> None:
+        if self._open_line is not None:
+            self._open_line.write("\n")
+            self._open_line.flush()
+            self._open_line = None
+
+    def _clear_status(self) -> None:
+        if self._status_shown:
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+            self._status_shown = False
+
+
+class JsonPainter:
+    """The whole answer as one JSON object, at the end."""
+
+    def __init__(self, out: IO[str], collect: Callable[[Sequence[Event]], Answer]) -> None:
+        self._out, self._collect = out, collect
+        self._events: list[Event] = []
+
+    def status(self, text: str) -> None:
+        """Programs read this; there is nobody to tell."""
+
+    def event(self, event: Event) -> None:
+        """Keep one event."""
+        self._events.append(event)
+
+    def close(self) -> None:
+        """Write the object, unless the question failed before it was finished."""
+        if self._events and isinstance(self._events[-1], Finished):
+            json.dump(self._collect(self._events).to_dict(), self._out)
+            self._out.write("\n")
+            self._out.flush()
+
+
+class LinesPainter:
+    """Every event as one line of JSON, as it comes."""
+
+    def __init__(self, out: IO[str], encode: Callable[[Event], Mapping[str, Any]]) -> None:
+        self._out, self._encode = out, encode
+
+    def status(self, text: str) -> None:
+        """Programs read this; there is nobody to tell."""
+
+    def event(self, event: Event) -> None:
+        """Write one event."""
+        self._out.write(json.dumps(self._encode(event)) + "\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        """Nothing is left to write."""
+
+
+def closing(finished: Finished, rounds: int, relays: int) -> str:
+    """The line below an answer: what it took, and why it ended where it did not end on its own."""
+    parts = [_count(finished.index, "token"), _count(rounds, "bidding round"), _count(relays, "relay")]
+    ended = "" if finished.reason in ("end", "stop") else f" ({finished.reason})"
+    return f"{', '.join(parts)}, {finished.seconds:.1f} s{ended}"
+
+
+def describe(event: Event) -> str:
+    """One line about an event that changes who leads, for ``--verbose``; empty for the others."""
+    match event:
+        case Started():
+            cells = (f"{m} {event.prompt_text[m]}+{event.prompt_image[m]}" for m in event.members)
+            return f"prefilled (text + image cells): {', '.join(cells)}, {event.seconds:.2f} s"
+        case BidOpened():
+            z = "" if event.z is None else f", z {event.z:.2f}"
+            return f"round {event.round} at token {event.index}: {event.reason}{z}"
+        case Bid():
+            text = event.text.decode("utf-8", "replace")
+            if event.z is not None:
+                return f"  {event.member} bids z {event.z:.2f}: {text!r}"
+            why = event.note or (f"pruned at z <= {event.bound:.2f}" if event.bound is not None else "no bid")
+            return f"  {event.member}: {why}"
+        case Relayed():
+            return f"round {event.round}: {event.winner} leads"
+        case _:
+            return ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
