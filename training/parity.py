@@ -83,7 +83,8 @@ def load_twin(world: World, architecture: Architecture, folder: Path) -> tuple[T
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m training.parity", description="Compare PyTorch with llama.cpp.")
+    summary = "Compare the PyTorch twins with llama.cpp."
+    parser = argparse.ArgumentParser(prog="python -m training.parity", description=summary)
     parser.add_argument("world", choices=NAMES)
     parser.add_argument("--out", type=Path, required=True, help="where training.make put the pool")
     parser.add_argument("--questions", type=int, default=20)

@@ -53,6 +53,7 @@ def _text(folder: Path, world: World, members: Sequence[Architecture]) -> str:
             f'model_sha256 = "{_sha256(folder / model)}"\n'
             f'projector_sha256 = "{_sha256(folder / projector)}"\n'
             "n_ctx = 512\n"
+            "n_gpu_layers = 0\n"
             "threads = 1\n"
             "images = { square = 64 }\n"
         )
