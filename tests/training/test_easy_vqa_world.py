@@ -33,7 +33,7 @@ def test_attributes_agree_with_every_question_that_is_asked() -> None:
 
 
 def test_the_known_colors_are_the_colors_of_the_pixels() -> None:
-    rgb = {"red": (255, 0, 0), "green": (0, 128, 0), "blue": (0, 0, 255), "black": (0, 0, 0)}
+    rgb = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "black": (0, 0, 0)}
     pixels = records.images("test").astype(int)
     checked = 0
     for image, facts in records.attributes("test").items():
