@@ -62,6 +62,7 @@ class Context:
         self.n_ubatch = int(api.llama_n_ubatch(self._pointer))
         self.n_vocab = model.vocabulary.n_tokens
         self.name = spec.name
+        self.cores = model.cores
         self.sequence = 0
         self.n_past = 0
         self.cells = 0
@@ -100,7 +101,9 @@ class Context:
                 batch.logits[len(part) - 1] = 1
             batch.n_tokens = len(part)
             self.check_abort()
-            self.raise_for(int(api.llama_decode(self._pointer, batch)))
+            with self.cores:
+                code = int(api.llama_decode(self._pointer, batch))
+            self.raise_for(code)
             self.advance(positions=len(part), cells=len(part))
 
     def advance(self, *, positions: int, cells: int) -> None:

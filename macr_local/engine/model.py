@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from macr_local.config import MemberSpec
+from macr_local.engine.cores import CORES
 from macr_local.engine.files import Header
 from macr_local.engine.library import api, complaints
 from macr_local.engine.template import ChatTemplate
@@ -23,6 +24,7 @@ class Model:
         vocabulary: Bytes to tokens and back.
         template: The chat template, from the file or from the specification.
         threads: CPU threads of one decode.
+        cores: What a decode holds while it runs.
     """
 
     def __init__(self, spec: MemberSpec, header: Header) -> None:
@@ -42,7 +44,8 @@ class Model:
                 "Check that this llama.cpp build knows the architecture, or download the file again",
             )
         self.spec, self.header = spec, header
-        self.threads = spec.threads or available_cores()
+        self.threads = spec.threads or CORES.total
+        self.cores = CORES.lend(self.threads)
         try:
             self.vocabulary = Vocabulary(api.llama_model_get_vocab(self.pointer))
             if self.vocabulary.n_tokens == 0:
@@ -91,10 +94,3 @@ class Model:
         if self.pointer:
             api.llama_model_free(self.pointer)
             self.pointer = None
-
-
-def available_cores() -> int:
-    """Cores this process may use (fewer than the machine has, in a container)."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

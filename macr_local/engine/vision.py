@@ -84,7 +84,7 @@ class Projector:
         if not mtmd.mtmd_support_vision(self._pointer):
             self.close()
             raise ModelFileError(f"{spec.name}: {spec.projector} takes no images", "Use a vision projector")
-        self._name, self._limits = spec.name, spec.images
+        self._name, self._limits, self._cores = spec.name, spec.images, model.cores
         self._width, self._n_vocab = model.embedding_width, model.vocabulary.n_tokens
         self._layouts: OrderedDict[str, tuple[Layout, tuple[str, ...]]] = OrderedDict()
         self.encoded = 0
@@ -168,24 +168,27 @@ class Projector:
         context.check_abort()
         assert media.embedding is not None
         past = api.llama_pos(context.n_past)
-        code = mtmd.mtmd_helper_decode_image_chunk(
-            self._pointer,
-            context.pointer,
-            media.pointer,
-            media.embedding.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
-            api.llama_pos(context.n_past),
-            api.llama_seq_id(context.sequence),
-            context.n_batch,
-            ctypes.byref(past),
-            mtmd.mtmd_helper_post_decode_callback(0),
-            None,
-        )
+        with context.cores:
+            code = mtmd.mtmd_helper_decode_image_chunk(
+                self._pointer,
+                context.pointer,
+                media.pointer,
+                media.embedding.ctypes.data_as(ctypes.POINTER(ctypes.c_float)),
+                api.llama_pos(context.n_past),
+                api.llama_seq_id(context.sequence),
+                context.n_batch,
+                ctypes.byref(past),
+                mtmd.mtmd_helper_post_decode_callback(0),
+                None,
+            )
         context.raise_for(int(code))
         context.advance(positions=media.positions, cells=media.cells)
         return fresh
 
     def _encode(self, media: Media) -> NDArray[np.float32]:
-        if code := mtmd.mtmd_encode_chunk(self._pointer, media.pointer):
+        with self._cores:
+            code = mtmd.mtmd_encode_chunk(self._pointer, media.pointer)
+        if code:
             raise EngineError(f"{self._name}: {media.image} could not be encoded (code {code})")
         output = mtmd.mtmd_get_output_embd(self._pointer)
         embedding = np.ctypeslib.as_array(output, shape=(media.cells * self._width,)).copy()
