@@ -1,0 +1,1 @@
+"""Benchmarks; each module runs by itself: ``python -m benchmarks.speed``."""
