@@ -64,7 +64,8 @@ def main(arguments: list[str] | None = None) -> None:
         start = time.monotonic()
         make_member(world, member, folder, quantization, options.steps_scale, options.seed)
         print(f"{member} made in {time.monotonic() - start:.0f} s", file=sys.stderr)
-    print(write_pool_file(folder, world))
+        pool_file = write_pool_file(folder, world)
+    print(pool_file)
 
 
 if __name__ == "__main__":
