@@ -20,8 +20,6 @@ from macr_local.images import Image, fit
 CACHE_BYTES = 256 << 20
 """Embeddings kept per projector, least recently used first out."""
 
-_FLASH_ATTENTION_OFF, _FLASH_ATTENTION_AUTO = 0, -1
-
 
 class Media:
     """One image chunk (a whole image, a tile or a slice) as mtmd cut it.
@@ -71,7 +69,6 @@ class Projector:
         gpu = has_gpu() and spec.n_gpu_layers != 0
         params = mtmd.mtmd_context_params_default()
         params.use_gpu, params.n_threads = gpu, model.threads
-        params.flash_attn_type = _FLASH_ATTENTION_AUTO if gpu else _FLASH_ATTENTION_OFF
         # The warm-up encodes an image of full size, which for a small pool costs more than all questions.
         params.print_timings = params.warmup = False
         with complaints() as said:
