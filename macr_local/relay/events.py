@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from macr_local.relay.counters import Counters
+
+BidReason = Literal["initiation", "confidence", "sentence", "failure"]
 FinishReason = Literal["end", "stop", "max_tokens", "context_full", "deadline", "cancelled"]
 
 
@@ -17,6 +20,8 @@ class Started:
     prompt_image: dict[str, int]
     seconds: float
     """From the question's start to here: encoding and prefill."""
+    notes: tuple[str, ...] = ()
+    """What was done to the prompt that a user may want to know (an image was reduced)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +44,25 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that can be shown now: whole characters, no part of a stop string, no thought marker."""
+    """Text that can be shown now: whole characters, no part of a stop string, no thought marker.
+
+    It may come a few tokens later than its tokens, even after the next `Relayed`.
+    """
 
     member: str
+    """Who wrote it."""
     text: str
     thought: bool = False
+    segment: int = 0
+    """The segment it belongs to: 0 begins at the first `Relayed`, 1 at the second, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
 class BidOpened:
-    """All members are asked to bid: at the start (round 0), or because the trigger fired."""
+    """A new round begins: at the start (round 0), because the trigger fired, or because the leader failed.
+
+    All members are asked to bid; with ``selection="order"`` nobody is, and the event records the trigger.
+    """
 
     round: int
     """0 is initiation."""
@@ -56,29 +70,30 @@ class BidOpened:
     """Who led; None at initiation."""
     index: int
     """Tokens of the answer so far."""
-    reason: Literal["initiation", "confidence", "sentence", "failure"]
+    reason: BidReason
     mean: float | None = None
-    """The window mean that tripped the threshold, the dropped token included."""
+    """The window mean at the trigger, the dropped token included; None where it is not defined."""
     z: float | None = None
     dropped: bytes = b""
-    """The token that tripped the threshold; it is not part of the answer."""
+    """The token proposed when the trigger fired (empty for the end token); it is not part of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """One member's bid, finished or given up."""
+    """One member's bid, finished or given up. The bids of a round come in pool order."""
 
     round: int
     member: str
     text: bytes
+    """What it would have added to the answer, as bytes; may end inside a character."""
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...]
     mean: float | None
     """Mean over the tokens it has, the end token included (Eq. 6); None when given up before a token."""
     z: float | None
-    """Standardised mean; None when the bid was pruned."""
+    """The mean, standardised; None when the bid was pruned or the member did not bid."""
     bound: float | None = None
-    """When pruned: the highest z it could still have reached."""
+    """When pruned: the highest z it could still have reached, which was not enough."""
     short: bool = False
     """Fewer than w tokens because it ended."""
     note: str = ""
@@ -87,13 +102,16 @@ class Bid:
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """A member takes the lead (perhaps again) and its bid's words join the answer."""
+    """A member takes the lead (perhaps again) and a new segment begins.
+
+    Where it bid (and, in round 0, where the trial is kept), the next `Token` events are its bid.
+    """
 
     round: int
     leader: str | None
     winner: str
     z: float | None
-    """The winner's z; None where nobody bid (fixed order)."""
+    """The winner's z; None where nobody bid (a fixed first leader, a fixed order)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +128,11 @@ class Finished:
 
     reason: FinishReason
     index: int
-    """Tokens of the answer."""
+    """Tokens of the answer, an end token included."""
     seconds: float
+    counters: dict[str, Counters] = field(default_factory=dict)
+    """What each member read, wrote and computed, in pool order."""
+    notes: tuple[str, ...] = ()
 
 
 Event = Started | Token | Text | BidOpened | Bid | Relayed | MemberFailed | Finished
