@@ -46,8 +46,9 @@ class Context:
         params.n_outputs_max = _OUTPUTS
         params.n_threads = params.n_threads_batch = model.threads
         params.type_k = params.type_v = _KV_TYPES[spec.kv_type]
-        # The window's ring is enough for a bid; the full cache would take four times the memory.
-        params.swa_full = False
+        # A ring of the window's size would save memory, but a lost bid that wraps around its end leaves the
+        # cells in another order, and every later sum over them then differs in its last bits.
+        params.swa_full = True
         params.no_perf = True
         with complaints() as said:
             self._pointer: Any = api.llama_init_from_model(model.pointer, params)

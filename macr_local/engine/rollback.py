@@ -56,41 +56,26 @@ class Rollback(ABC):
 
 
 class Trim(Rollback):
-    """Cut the sequence back.
-
-    Exact and free for a plain KV cache, and for a sliding window's ring while that still holds what the next
-    token sees; a branch that could overwrite it is begun with a snapshot.
-    """
+    """Cut the sequence back: exact and free for a plain KV cache, and for a sliding window's kept in full."""
 
     kind = "trim"
 
     def __init__(self, context: Context, window: int = 0) -> None:
         super().__init__(context)
         self._window = window
-        # The ring as llama.cpp sizes it; what it holds beyond the window may be overwritten by a branch.
-        ring = -(-(window + context.n_ubatch) // 256) * 256
-        self._slack = context.n_ctx if window == 0 or ring >= context.n_ctx else ring - window
-        self._state: bytes | None = None
 
     def _mark(self, length: int) -> None:
-        self._state = self.context.state() if length > self._slack else None
+        pass
 
     def _drop(self) -> None:
-        if self._state is not None:
-            past, cells, decoded = self._n_past, self._cells, self.context.decoded
-            self.context.clear()  # into an empty ring, so that the cells lie in order again
-            self.context.restore(self._state)
-            self.context.n_past, self.context.cells, self.context.decoded = past, cells, decoded
-            self._state = None
-            return
         cut = self.context.remove(self.context.sequence, self._n_past)
+        # A window's cache answers True even where it has already lost what the next token must see.
         seen_from = max(0, self._n_past - self._window + 1) if self._window else 0
-        # A window's ring answers True even where it has already lost what the next token must see.
         if not cut or self.context.first_position() > seen_from:
             raise EngineError(f"{self.context.name}: a bid could not be undone exactly")
 
     def _keep(self) -> None:
-        self._state = None
+        pass
 
 
 class Fork(Rollback):
