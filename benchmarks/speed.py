@@ -23,7 +23,7 @@ from benchmarks.report import table, verdict
 from macr_local import Pool, Prompt, Relay, RelaySettings
 from macr_local.config import MemberSpec, PoolSpec
 from macr_local.relay.events import Token
-from tests.oracles.bare import Bare
+from tests.oracles.bare import GEMMA_TEMPLATE, Bare
 
 QUESTION = "Tell me a long story about a lighthouse keeper and a storm."
 N_CTX = 512
@@ -87,12 +87,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
     model, threads = assemble(), given.threads
-    spec = MemberSpec("gemma3-270m", model, n_ctx=N_CTX, threads=threads)
-    bare = Bare(spec.model, n_ctx=N_CTX, threads=threads)
+    spec = MemberSpec("gemma3-270m", model, n_ctx=N_CTX, threads=threads, chat_template=GEMMA_TEMPLATE)
+    bare = Bare(spec.model, template=GEMMA_TEMPLATE, n_ctx=N_CTX, threads=threads)
     stock_model = Llama(
         str(model), n_ctx=N_CTX, n_threads=threads, n_threads_batch=threads, logits_all=True, verbose=False
     )
-    prompt = bare.tokenize(bare.render(QUESTION).encode(), special=True)
+    prompt = bare.tokenize(bare.render(QUESTION).encode(), prompt=True)
     rates: dict[str, list[float]] = {"bare": [], "engine": [], "stock": []}
     with Pool.open(PoolSpec("gemma", (spec,))) as pool, closing(stock_model), closing(bare):
         for _ in range(given.rounds):

@@ -1,7 +1,7 @@
 """A member alone writes what llama-cpp-python's own MTMDChatHandler writes with the same files.
 
-Both must do the same arithmetic, or a near tie between two words falls otherwise: flash attention in the
-language model, which llama.cpp chooses by itself for this package, and none in the encoder.
+Both must do the same arithmetic, or a near tie between two words falls otherwise: flash attention is on, as
+llama.cpp chooses by itself for this package.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from llama_cpp import LLAMA_FLASH_ATTN_TYPE_DISABLED, Llama
+from llama_cpp import Llama
 from llama_cpp.llama_chat_format import MTMDChatHandler
 
 from macr_local import Pool, Prompt, Relay
@@ -28,7 +28,7 @@ def stock_answers(spec: MemberSpec, asked: list[Asked], max_tokens: int) -> list
         n_ctx=spec.n_ctx,
         n_threads=spec.threads,
         n_threads_batch=spec.threads,
-        flash_attn=True,  # as the engine, which lets llama.cpp decide, and it says yes on a CPU
+        flash_attn=True,
         verbose=False,
     )
     with closing(model):

@@ -14,6 +14,8 @@ WIDTH = 128
 HEADS, KV_HEADS = 4, 2
 HEAD = WIDTH // HEADS
 FEED_FORWARD = 192
+WKV_HEAD = 64
+"""As in every real RWKV model: llama.cpp's AVX-512 kernel reads and writes 64 floats at a time."""
 INNER, STATE, RANK, KERNEL = 2 * WIDTH, 16, 8, 4
 WINDOW = 32
 """Positions that a layer of the gemma3 model sees."""
@@ -183,7 +185,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture(
             "rwkv7", "recurrent", _rwkv7,
             {
-                "wkv.head_size": HEAD, "attention.decay_lora_rank": RANK, "attention.iclr_lora_rank": RANK,
+                "wkv.head_size": WKV_HEAD, "attention.decay_lora_rank": RANK, "attention.iclr_lora_rank": RANK,
                 "attention.value_residual_mix_lora_rank": RANK, "attention.gate_lora_rank": RANK,
                 "attention.layer_norm_epsilon": 1e-5, "token_shift_count": 2,
             },

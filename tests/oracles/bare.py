@@ -21,6 +21,12 @@ from llama_cpp import mtmd_cpp as mtmd
 from numpy.typing import NDArray
 from PIL import Image
 
+GEMMA_TEMPLATE = (
+    "{% for message in messages %}<start_of_turn>{{ message.role }}\n{{ message.content }}<end_of_turn>\n"
+    "{% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+"""For gemma3-270m, whose file has no template: one turn as its family writes it."""
+
 
 class Bare:
     """A model, and its projector if it has one."""
@@ -30,6 +36,7 @@ class Bare:
         model: Path,
         projector: Path | None = None,
         *,
+        template: str | None = None,
         n_ctx: int = 512,
         n_batch: int = 512,
         threads: int = 1,
@@ -40,12 +47,12 @@ class Bare:
         assert self.model, model
         self.vocab = api.llama_model_get_vocab(self.model)
         self.n_vocab = int(api.llama_vocab_n_tokens(self.vocab))
+        self.template = template or api.llama_model_chat_template(self.model, None).decode()
         self.projector: Any = None
         if projector is not None:
             params = mtmd.mtmd_context_params_default()
             params.use_gpu = params.print_timings = params.warmup = False
             params.n_threads = threads
-            params.flash_attn_type = api.LLAMA_FLASH_ATTN_TYPE_DISABLED
             self.projector = mtmd.mtmd_init_from_file(os.fsencode(projector), self.model, params)
             assert self.projector, projector
 
@@ -53,16 +60,15 @@ class Bare:
         """The prompt in the model's own chat template, a marker where each image goes."""
         content = [{"type": "text", "text": mtmd.mtmd_default_marker().decode()}] * images
         content += [{"type": "text", "text": question}]
-        source = api.llama_model_chat_template(self.model, None).decode()
-        template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(source)
+        template = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(self.template)
         message = {"role": "user", "content": content if images else question}
         bos = api.llama_vocab_get_text(self.vocab, api.llama_vocab_bos(self.vocab)) or b""
         return template.render(messages=[message], add_generation_prompt=True, bos_token=bos.decode())
 
-    def tokenize(self, text: bytes, *, special: bool = False) -> list[int]:
-        """Tokens of a text, without any in front; with ``special``, control tokens are parsed."""
+    def tokenize(self, text: bytes, *, prompt: bool = False) -> list[int]:
+        """Tokens of a text; of a prompt, with its beginning-of-sequence token and control tokens parsed."""
         tokens = (api.llama_token * (len(text) + 8))()
-        count = api.llama_tokenize(self.vocab, text, len(text), tokens, len(tokens), False, special)
+        count = api.llama_tokenize(self.vocab, text, len(text), tokens, len(tokens), prompt, prompt)
         assert count >= 0, count
         return list(tokens[:count])
 
@@ -96,7 +102,8 @@ class Session:
         params.n_ctx = bare.n_ctx
         params.n_batch = params.n_ubatch = min(bare.n_batch, bare.n_ctx)
         params.n_threads = params.n_threads_batch = bare.threads
-        params.n_outputs_max, params.swa_full = 8, False
+        # After a lost bid a ring would lie in another order, and sums over it differ in their last bits.
+        params.n_outputs_max, params.swa_full = 8, True
         self.context: Any = api.llama_init_from_model(bare.model, params)
         assert self.context
         self.n_past = 0
@@ -107,7 +114,7 @@ class Session:
         """Prefill a question; the logits after it are ready."""
         text = self.bare.render(question, images=len(images)).encode()
         if self.bare.projector is None:
-            self.decode(self.bare.tokenize(text, special=True))
+            self.decode(self.bare.tokenize(text, prompt=True))
         else:
             self._chunks(text, [np.asarray(Image.open(path).convert("RGB")) for path in images])
 
