@@ -76,6 +76,11 @@ class MemberEntry:
         commands = hub.download_commands(self.repo, missing, self.revision) if missing else ()
         return replace(self.spec, model=model, projector=projector), commands
 
+    def is_present(self) -> bool:
+        """Whether every file of it is on this machine."""
+        spec, missing = self.locate()
+        return not missing and all(path.is_file() for path in (spec.model, spec.projector) if path is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class PoolEntry:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -13,12 +13,14 @@ from macr_local.cli.interrupt import Interrupts
 from macr_local.cli.options import relay_options, settings_of
 from macr_local.cli.shown import Shown
 from macr_local.cli.words import check_text, split
-from macr_local.errors import Cancelled
+from macr_local.errors import CalibrationError, Cancelled, ConfigError
 
 if TYPE_CHECKING:
+    from macr_local import Pool
     from macr_local.cli.paint import Painter
     from macr_local.config import PoolSpec
     from macr_local.prompt import Prompt
+    from macr_local.relay.trace import TraceHeader
     from macr_local.settings import RelaySettings
 
 
@@ -84,18 +86,22 @@ def _answer(
     spec = load_pool(options["pool"], _names(options["members"]))
     settings = settings_of(spec.settings, options)
     with ExitStack() as stack:
-        shown = stack.enter_context(Shown(_painter(spec, settings, options, verbose), options["trace"]))
+        trace = stack.enter_context(_create(options["trace"])) if options["trace"] else None
+        shown = stack.enter_context(Shown(_painter(spec, settings, options, verbose)))
         interrupts.give_up = shown.cancelled
         try:
             prompt = _prompt(images, question, options)
             shown.status(f"loading pool {spec.name} ...")
             from macr_local import Pool, Relay
+            from macr_local.relay.trace import TraceWriter
 
             pool = stack.enter_context(
                 Pool.open(spec, progress=lambda member: shown.status(f"loading {member} ..."))
             )
             shown.status("reading the prompt ...")
             relay = Relay(pool, settings, strategy=options["strategy"], leader=options["leader"])
+            if trace is not None:
+                shown.trace = TraceWriter(trace, _header(pool, settings, prompt))
             with relay.stream(prompt) as stream:
                 interrupts.cancel = stream.cancel
                 for event in stream:
@@ -122,6 +128,37 @@ def _prompt(images: tuple[str, ...], question: str, options: dict[str, Any]) -> 
         load(sys.stdin.buffer.read(), name="<stdin>") if image == "-" else load(image) for image in images
     )
     return Prompt(question, loaded, options["system"], options["think"])
+
+
+def _create(path: str) -> BinaryIO:
+    """Create the trace before anything is loaded, so that a wrong path costs no time."""
+    try:
+        return open(path, "wb")
+    except OSError as error:
+        raise ConfigError(
+            f"The trace {path} cannot be written: {error.strerror}", "Give another path"
+        ) from None
+
+
+def _header(pool: Pool, settings: RelaySettings, prompt: Prompt) -> TraceHeader:
+    from macr_local import __version__
+    from macr_local.engine.library import build
+    from macr_local.relay.trace import TraceHeader
+
+    calibrations = {}
+    for member in pool.members:
+        with suppress(CalibrationError):  # not every strategy needs one
+            calibrations[member.name] = pool.calibration(member.name).at(settings.window)
+    return TraceHeader(
+        settings=settings,
+        members=tuple(member.name for member in pool.members),
+        question=prompt.question,
+        calibrations=calibrations,
+        images=tuple(image.sha256 for image in prompt.images),
+        system=prompt.system,
+        think=prompt.think,
+        versions={"macr-local": __version__, "engine": build()},
+    )
 
 
 def _painter(spec: PoolSpec, settings: RelaySettings, options: dict[str, Any], verbose: bool) -> Painter:

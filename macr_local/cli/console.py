@@ -89,16 +89,21 @@ def report(error: MacrError) -> None:
     """Print an error for the user: what was found on the first line, what to do indented below."""
     lines = [f"macr-local: error: {visible(error.found)}"]
     lines += ["  " + line for line in visible(error.fix).splitlines()]
-    click.echo("\n".join(lines), err=True)
+    say("\n".join(lines), err=True)
 
 
 def report_bug(context: click.Context, error: Exception) -> None:
     """Print one line for what should not have happened; the traceback only where it is asked for."""
     if verbose_wanted(context) or os.environ.get("MACR_LOCAL_DEBUG"):
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        say("".join(traceback.format_exception(error)).rstrip(), err=True)
     what = " ".join(visible(f"{type(error).__name__}: {error}").split())
-    click.echo(f"macr-local: error: this is a bug in macr-local ({what})", err=True)
-    click.echo("  Run it again with MACR_LOCAL_DEBUG=1 and report what it prints", err=True)
+    say(f"macr-local: error: this is a bug in macr-local ({what})", err=True)
+    say("  Run it again with MACR_LOCAL_DEBUG=1 and report what it prints", err=True)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print a line in the stream's own encoding (click would write UTF-8 to an ASCII stream)."""
+    print(text, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def silence_stdout() -> None:

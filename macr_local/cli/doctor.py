@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from macr_local.cli.console import has_colours, paint, verbose_option, visible
+from macr_local.cli.console import has_colours, paint, say, verbose_option, visible
 from macr_local.cli.interrupt import Interrupts
 from macr_local.errors import ConfigError, EngineError
 
@@ -45,15 +45,15 @@ def doctor(pool: str | None, as_json: bool) -> None:
         machine = survey()
         if not as_json:
             for line in describe(machine):
-                click.echo(line)
+                say(line)
         spec, note = _pool(pool)
         if note and not as_json:
-            click.echo(f"note       {visible(note)}")
+            say(f"note       {visible(note)}")
         checks = []
         for check in run_checks(spec):
             checks.append(check)
             if not as_json:
-                click.echo(_line(check))
+                say(_line(check))
         ok = all(check.ok for check in checks)
         if as_json:
             report = {
@@ -63,7 +63,7 @@ def doctor(pool: str | None, as_json: bool) -> None:
                 "ok": ok,
                 "checks": [asdict(c) for c in checks],
             }
-            click.echo(json.dumps(report))
+            say(json.dumps(report))
         if not ok:
             failed = ", ".join(dict.fromkeys(check.member for check in checks if not check.ok))
             raise EngineError(

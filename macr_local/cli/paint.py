@@ -63,8 +63,9 @@ class TextPainter:
         self._status_line = err.isatty() and not plain
         self._status_shown = False
         self._legend_due = bool(self._on_out and self._on_err)
-        self._open_line: IO[str] | None = None
-        self._bids = self._relays = 0
+        self._one_terminal = out.isatty() and err.isatty()
+        self._out_mid = self._err_mid = self._cursor_mid = False
+        self._relays = self._handovers = 0
         self._finished: Finished | None = None
 
     def status(self, text: str) -> None:
@@ -82,10 +83,9 @@ class TextPainter:
                 self._notes(event.notes)
             case Text():
                 self._text(event)
-            case BidOpened() if event.round > 0:
-                self._bids += 1
-            case Relayed() if event.leader is not None and event.winner != event.leader:
+            case Relayed() if event.round > 0:
                 self._relays += 1
+                self._handovers += event.winner != event.leader
             case MemberFailed():
                 self._line(f"macr-local: warning: {event.member} dropped out: {event.error}")
             case Finished():
@@ -97,9 +97,14 @@ class TextPainter:
     def close(self) -> None:
         """End the answer's line and say what it took."""
         self._clear_status()
-        self._end_line()
+        if self._err_mid:
+            self._break_line()
+        if self._out_mid:
+            self._out.write("\n")
+            self._out.flush()
+            self._out_mid = self._cursor_mid = False
         if self._finished is not None:
-            self._line(closing(self._finished, self._bids, self._relays), DIM)
+            self._line(closing(self._finished, self._relays, self._handovers), DIM)
 
     def _notes(self, notes: Sequence[str]) -> None:
         for note in notes:
@@ -116,16 +121,21 @@ class TextPainter:
         text = visible(event.text)
         if not text:
             return
-        stream, codes = (self._err, self._on_err) if event.thought else (self._out, self._on_out)
-        if self._open_line is not None and self._open_line is not stream:
-            self._end_line()
         self._clear_status()
-        code = codes.get(event.member)
-        if code is not None and event.thought:
-            code = f"{DIM};{code}"
-        stream.write(paint(text, code) if code else text)
-        stream.flush()
-        self._open_line = None if text.endswith("\n") else stream
+        if event.thought:
+            if not self._err_mid:
+                self._break_line()
+            code = f"{DIM};{self._on_err[event.member]}" if event.member in self._on_err else ""
+            self._err.write(paint(text, code) if code else text)
+            self._err.flush()
+            self._cursor_mid = self._err_mid = not text.endswith("\n")
+        else:
+            if self._err_mid:
+                self._break_line()
+            code = self._on_out.get(event.member, "")
+            self._out.write(paint(text, code) if code else text)
+            self._out.flush()
+            self._cursor_mid = self._out_mid = not text.endswith("\n")
 
     def _line(self, text: str, code: str = "") -> None:
         text = visible(text)
@@ -133,15 +143,16 @@ class TextPainter:
 
     def _write_line(self, text: str) -> None:
         self._clear_status()
-        self._end_line()
+        self._break_line()
         self._err.write(text + "\n")
         self._err.flush()
 
-    def _end_line(self) -> None:
-        if self._open_line is not None:
-            self._open_line.write("\n")
-            self._open_line.flush()
-            self._open_line = None
+    def _break_line(self) -> None:
+        """Begin a new line on ``err``: never through ``out``, which holds the answer and nothing else."""
+        if self._err_mid or (self._one_terminal and self._cursor_mid):
+            self._err.write("\n")
+            self._err.flush()
+            self._err_mid = self._cursor_mid = False
 
     def _clear_status(self) -> None:
         if self._status_shown:
@@ -190,9 +201,9 @@ class LinesPainter:
         """Nothing is left to write."""
 
 
-def closing(finished: Finished, rounds: int, relays: int) -> str:
+def closing(finished: Finished, relays: int, handovers: int) -> str:
     """The line below an answer: what it took, and why it ended where it did not end on its own."""
-    parts = [_count(finished.index, "token"), _count(rounds, "bidding round"), _count(relays, "relay")]
+    parts = [_count(finished.index, "token"), _count(relays, "relay"), _count(handovers, "handover")]
     ended = "" if finished.reason in ("end", "stop") else f" ({finished.reason})"
     return f"{', '.join(parts)}, {finished.seconds:.1f} s{ended}"
 

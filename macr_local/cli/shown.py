@@ -1,4 +1,4 @@
-"""What a question has shown so far: the painter and the trace, closed once, from whichever thread."""
+"""What a question has shown so far: painted and traced, and ended once, from whichever thread."""
 
 from __future__ import annotations
 
@@ -19,16 +19,13 @@ class Shown:
 
     Attributes:
         reason: Why the answer ended; None while it has not.
+        trace: Where events are written too, once there is something to write.
     """
 
-    def __init__(self, painter: Painter, trace: str | None = None) -> None:
+    def __init__(self, painter: Painter) -> None:
         self.reason: FinishReason | None = None
+        self.trace: TraceWriter | None = None
         self._painter = painter
-        self._trace: TraceWriter | None = None
-        if trace is not None:
-            from macr_local.relay.trace import TraceWriter
-
-            self._trace = TraceWriter(trace)
         self._lock = threading.RLock()
         self._closed = False
         self._tokens = 0
@@ -48,8 +45,8 @@ class Shown:
                 self._tokens += 1
             elif isinstance(event, Finished):
                 self.reason = event.reason
-            if self._trace is not None:
-                self._trace.write(event)
+            if self.trace is not None:
+                self.trace.write(event)
             self._painter.event(event)
 
     def cancelled(self) -> None:
@@ -60,15 +57,11 @@ class Shown:
             self.close()
 
     def close(self) -> None:
-        """End the painting and the trace; safe to call twice."""
+        """End the painting; safe to call twice."""
         with self._lock:
             if not self._closed:
                 self._closed = True
-                try:
-                    self._painter.close()
-                finally:
-                    if self._trace is not None:
-                        self._trace.close()
+                self._painter.close()
 
     def __enter__(self) -> Shown:
         return self

@@ -51,14 +51,14 @@ def painted(
 def test_in_a_pipe_the_answer_is_bare_text_with_a_line_end() -> None:
     out, err = painted([STARTED, Text("a", "one "), Text("b", "two"), Finished("end", 2, 1.0)])
     assert out == "one two\n"
-    assert err == "2 tokens, 0 bidding rounds, 0 relays, 1.0 s\n"
+    assert err == "2 tokens, 0 relays, 0 handovers, 1.0 s\n"
 
 
 def test_an_answer_that_ends_its_line_gets_no_second_line_end() -> None:
     assert painted([Text("a", "one\n"), Finished("end", 1, 1.0)])[0] == "one\n"
 
 
-def test_the_closing_line_counts_rounds_and_changes_of_the_leader() -> None:
+def test_the_closing_line_counts_relays_and_changes_of_the_leader() -> None:
     events: list[Event] = [
         BidOpened(0, None, 0, "initiation"),
         Relayed(0, None, "a", 0.1),
@@ -68,7 +68,7 @@ def test_the_closing_line_counts_rounds_and_changes_of_the_leader() -> None:
         Relayed(2, "a", "b", 0.1),
         Finished("max_tokens", 12, 2.34),
     ]
-    assert painted(events)[1] == "12 tokens, 2 bidding rounds, 1 relay, 2.3 s (max_tokens)\n"
+    assert painted(events)[1] == "12 tokens, 2 relays, 1 handover, 2.3 s (max_tokens)\n"
 
 
 def test_on_a_terminal_each_member_has_its_colour_and_the_legend_names_it() -> None:
@@ -126,6 +126,18 @@ def test_a_warning_in_the_middle_starts_on_a_line_of_its_own() -> None:
     both = Terminal()
     painted([Text("a", "one"), MemberFailed("b", "no room"), Text("a", "two")], both, both, plain=True)
     assert both.getvalue() == "one\nmacr-local: warning: b dropped out: no room\ntwo\n"
+
+
+def test_in_a_file_the_answer_is_whole_whatever_is_said_beside_it() -> None:
+    events: list[Event] = [
+        Text("a", "one "),
+        MemberFailed("b", "no room"),
+        Text("a", "hm", thought=True),
+        Text("a", "two"),
+    ]
+    for err in (io.StringIO(), Terminal()):
+        assert painted(events, err=err, thoughts=True)[0] == "one two\n"
+    assert painted(events, thoughts=True)[1] == "macr-local: warning: b dropped out: no room\nhm\n"
 
 
 def test_notes_are_told_on_stderr() -> None:
