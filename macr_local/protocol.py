@@ -125,7 +125,11 @@ class Member(Protocol):
         ...
 
     def ingest(self, text: bytes) -> int:
-        """Take in words that another member wrote (whole UTF-8 characters); returns their tokens here."""
+        """Take in words that another member wrote (whole UTF-8 characters); returns their tokens here.
+
+        What one call takes in is decoded as a batch of its own, so that the bits of the logits do not depend
+        on whether a member read two pieces in two rounds or late in one.
+        """
         ...
 
     def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:

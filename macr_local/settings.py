@@ -69,7 +69,8 @@ class RelaySettings:
     prune: bool = True
     """Stop a bid as soon as it cannot win any more. Changes no outcome (docs/relay.md)."""
     bids: BidMode = "turn"
-    """"turn": one bid after the other, so that pruning can work; "parallel": side by side, without pruning."""
+    """"turn": one member at a time, the most promising first, so that pruning can work; "parallel": side by
+    side, without pruning."""
     max_tokens: int = 512
     """Tokens of the answer, whoever writes them."""
     deadline: float | None = None
