@@ -16,12 +16,13 @@ from pathlib import Path
 from benchmarks.report import table, verdict
 from macr_local import Pool, Prompt, Relay
 from macr_local.relay.events import Bid, Event, Relayed, Token
+from macr_local.settings import BidMode
 from tests.oracles.questions import scenes
 
-WAYS = {
-    "in turn, pruned": {"bids": "turn", "prune": True},
-    "in turn, whole": {"bids": "turn", "prune": False},
-    "side by side": {"bids": "parallel", "prune": False},
+WAYS: dict[str, tuple[BidMode, bool]] = {
+    "in turn, pruned": ("turn", True),
+    "in turn, whole": ("turn", False),
+    "side by side": ("parallel", False),
 }
 
 
@@ -44,8 +45,8 @@ def main() -> None:
             prompt = Prompt.of(asked.text, asked.picture)
             Relay(pool).ask(prompt)  # encodes the picture, so that no way pays for it
             outcomes = []
-            for way, settings in WAYS.items():
-                relay = Relay(pool, replace(pool.spec.settings, window=window, **settings))
+            for way, (bids, prune) in WAYS.items():
+                relay = Relay(pool, replace(pool.spec.settings, window=window, bids=bids, prune=prune))
                 began = time.perf_counter()
                 with relay.stream(prompt) as stream:
                     happened = list(stream)

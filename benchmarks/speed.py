@@ -22,6 +22,7 @@ from llama_cpp import Llama, llama_cpp
 from benchmarks.report import table, verdict
 from macr_local import Pool, Prompt, Relay, RelaySettings
 from macr_local.config import MemberSpec, PoolSpec
+from macr_local.engine import library
 from macr_local.relay.events import Token
 from tests.oracles.bare import GEMMA_TEMPLATE, Bare
 
@@ -86,6 +87,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args()
+    print(library.build())  # the engine also takes llama.cpp's log, which would fill the screen
     model, threads = assemble(), given.threads
     spec = MemberSpec("gemma3-270m", model, n_ctx=N_CTX, threads=threads, chat_template=GEMMA_TEMPLATE)
     bare = Bare(spec.model, template=GEMMA_TEMPLATE, n_ctx=N_CTX, threads=threads)

@@ -144,7 +144,7 @@ def test_answers_follow_the_pixels_and_not_the_path(tiny: Pool, tmp_path: Path) 
     def answer(path: Path) -> str:
         return relay.ask(Prompt.of(question, path)).text
 
-    apart = {}
+    apart: dict[str, bytes] = {}
     for number, data in enumerate(pictures):
         path = tmp_path / f"{number}.png"
         path.write_bytes(data)

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from macr_local import Pool, Prompt, Relay, RelaySettings, Sampling
+from macr_local.config import MemberSpec
+from macr_local.engine.member import LlamaMember
 from macr_local.relay import events
+from macr_local.relay.confidence import Calibration
+from macr_local.relay.controller import Controller
+from macr_local.settings import BidMode
 from tests.oracles import questions
 from tests.oracles.bare import Bare
+from tests.oracles.gguf_models import write_model
 from tests.oracles.naive import NaiveMember, NaiveRelay, Outcome
 from tests.oracles.questions import Asked
 
@@ -31,13 +38,15 @@ class Pair:
     pool: Pool
     bare: dict[str, Bare]
 
-    def naive(self, settings: RelaySettings) -> NaiveRelay:
-        calibrations = {name: self.pool.calibration(name).at(settings.window) for name in self.bare}
+    def naive(self, settings: RelaySettings, calibrations: dict[str, Calibration]) -> NaiveRelay:
         members = [
             NaiveMember(name, bare, calibrations[name].mu, calibrations[name].sigma)
             for name, bare in self.bare.items()
         ]
         return NaiveRelay(members, settings)
+
+    def shipped(self, settings: RelaySettings) -> dict[str, Calibration]:
+        return {name: self.pool.calibration(name).at(settings.window) for name in self.bare}
 
     def close(self) -> None:
         for bare in self.bare.values():
@@ -94,7 +103,7 @@ def agree(happened: list[events.Event], expected: Outcome) -> None:
 
 
 def compare(both: Pair, asked: list[Asked], settings: RelaySettings) -> list[Outcome]:
-    relay, naive = Relay(both.pool, settings), both.naive(settings)
+    relay, naive = Relay(both.pool, settings), both.naive(settings, both.shipped(settings))
     outcomes = []
     for one in asked:
         expected = naive.ask(one.text, [one.picture])
@@ -129,7 +138,7 @@ def test_a_hundred_easy_vqa_questions(sampling: Sampling, tiny_pair: Pair) -> No
 @pytest.mark.parametrize("bids", ["turn", "parallel"])
 @pytest.mark.parametrize("sampling", [GREEDY, WARM], ids=["greedy", "warm"])
 def test_scenes_where_answers_change_hands_many_times(
-    sampling: Sampling, bids: str, scenes_pair: Pair, tmp_path: Path
+    sampling: Sampling, bids: BidMode, scenes_pair: Pair, tmp_path: Path
 ) -> None:
     settings = replace(scenes_pair.pool.spec.settings, sampling=sampling, seed=2, bids=bids)
     asked = questions.scenes(6, tmp_path)
@@ -139,3 +148,46 @@ def test_scenes_where_answers_change_hands_many_times(
 def test_an_answer_cut_by_max_tokens_inside_a_bid(tiny_pair: Pair) -> None:
     settings = replace(tiny_pair.pool.spec.settings, max_tokens=5)
     assert {o.reason for o in compare(tiny_pair, questions.easy_vqa(3), settings)} == {"max_tokens"}
+
+
+@pytest.fixture(scope="module")
+def babblers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[LlamaMember], list[Bare]]]:
+    """Random weights in three kinds of memory. They write noise: many bytes are parts of characters."""
+    folder = tmp_path_factory.mktemp("models")
+    members, bare = [], []
+    for name in ("llama", "gemma3", "lfm2"):
+        path = write_model(folder / f"{name}.gguf", name)
+        members.append(LlamaMember(MemberSpec(name, path, n_ctx=512, threads=1)))
+        bare.append(Bare(path, n_ctx=512))
+    yield members, bare
+    for one in (*members, *bare):
+        one.close()
+
+
+@pytest.mark.parametrize("window", [1, 3])
+def test_members_that_are_passed_over_read_on_as_if_they_had_bid(
+    window: int, babblers: tuple[list[LlamaMember], list[Bare]]
+) -> None:
+    """Pruned before its first token, a member reads nothing in that round; words must not run together later.
+
+    The z of two members cannot exceed 1 here, so they are passed over whenever the third one's does. With
+    w = 1 what they missed is single tokens, and for these weights a batch of one differs from one of two.
+    """
+    members, bare = babblers
+    histories = [(-1.0, 1.0), (-1.0, 1.0), (-6.0, 1.5)]
+    calibrations = {m.name: Calibration(*h, window) for m, h in zip(members, histories, strict=True)}
+    settings = RelaySettings(
+        window=window, threshold=0.5, max_tokens=80, sampling=Sampling(temperature=1.3)
+    )
+    came_back = 0
+    for seed in range(5):
+        seeded = replace(settings, seed=seed)
+        naive = NaiveRelay(
+            [NaiveMember(m.name, b, *h) for m, b, h in zip(members, bare, histories, strict=True)], seeded
+        )
+        happened = list(Controller(members, calibrations, seeded).run(Prompt("what is it?")))
+        agree(happened, naive.ask("what is it?"))
+        for member in members:
+            bids = [e for e in happened if isinstance(e, events.Bid) and e.member == member.name]
+            came_back += sum(a.round > 0 and not a.tokens and bool(b.tokens) for a, b in pairwise(bids))
+    assert came_back > 5

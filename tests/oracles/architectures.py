@@ -185,8 +185,9 @@ ARCHITECTURES: dict[str, Architecture] = {
         Architecture(
             "rwkv7", "recurrent", _rwkv7,
             {
-                "wkv.head_size": WKV_HEAD, "attention.decay_lora_rank": RANK, "attention.iclr_lora_rank": RANK,
-                "attention.value_residual_mix_lora_rank": RANK, "attention.gate_lora_rank": RANK,
+                "wkv.head_size": WKV_HEAD, "attention.decay_lora_rank": RANK,
+                "attention.iclr_lora_rank": RANK, "attention.gate_lora_rank": RANK,
+                "attention.value_residual_mix_lora_rank": RANK,
                 "attention.layer_norm_epsilon": 1e-5, "token_shift_count": 2,
             },
             extra=_rwkv7_extra,
