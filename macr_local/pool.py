@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from macr_local.config import PoolSpec, load_pool
-from macr_local.errors import Cancelled, ConfigError, MacrError, PoolBusy
+from macr_local.errors import CalibrationError, Cancelled, ConfigError, MacrError, PoolBusy
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -101,7 +101,10 @@ class Pool:
         from macr_local.calibration import MemberCalibration
 
         if name not in self._calibrations:
-            calibration = MemberCalibration.of(self.spec, name)
+            folder, mend = self.spec.calibration, f"macr-local calibrate REFERENCE --pool {self.spec.name}"
+            if folder is None:
+                raise CalibrationError(f'The pool "{self.spec.name}" says no calibration folder', mend)
+            calibration = MemberCalibration.load(folder, name, mend=mend)
             calibration.check(self.member(name).fingerprint)
             self._calibrations[name] = calibration
         return self._calibrations[name]

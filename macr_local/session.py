@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from macr_local import strategies
+from macr_local.engine.library import build
+from macr_local.errors import CalibrationError
 from macr_local.pool import Pool
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
 from macr_local.relay.answer import Answer, collect
 from macr_local.relay.confidence import Calibration
-from macr_local.relay.events import Event
+from macr_local.relay.events import Event, Started
 from macr_local.settings import RelaySettings
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ class Relay:
         leader: str | None = None,
     ) -> None:
         self.pool = pool
-        self.settings = settings if settings is not None else pool.spec.settings
+        self.settings = _with_stops(settings if settings is not None else pool.spec.settings, pool)
         self.strategy = strategy
         self.leader = leader
         for name in (leader, None if self.settings.initiation == "best" else self.settings.initiation):
@@ -87,6 +91,17 @@ class Relay:
 
     def _calibration(self, member: Member) -> Calibration:
         return self.pool.calibration(member.name).at(self.settings.window)
+
+    def _calibration_notes(self, members: tuple[str, ...]) -> Iterator[str]:
+        for name in members:
+            with suppress(CalibrationError):  # where one is required, its lack was an error before
+                yield from self.pool.calibration(name).notes(self.settings.sampling, build())
+
+
+def _with_stops(settings: RelaySettings, pool: Pool) -> RelaySettings:
+    """The settings, with the stop strings that the members' own specifications add."""
+    stop = dict.fromkeys((*settings.stop, *(text for member in pool.members for text in member.spec.stop)))
+    return replace(settings, stop=tuple(stop))
 
 
 class Stream(Iterator[Event]):
@@ -132,7 +147,10 @@ class Stream(Iterator[Event]):
                     prompt=self._prompt,
                     cancelled=self._cancelled.is_set,
                 )
-                yield from relay._run(case)
+                for event in relay._run(case):
+                    if isinstance(event, Started):
+                        event = replace(event, notes=(*event.notes, *relay._calibration_notes(event.members)))
+                    yield event
         finally:
             with relay._lock:
                 relay._open.discard(self)

@@ -1,0 +1,165 @@
+"""Reference sets in every form people have them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from macr_local.errors import DataError
+from macr_local.references import read
+
+
+def picture(seed: int = 0) -> bytes:
+    # Noise, so that its base64 is longer than any row's index, as those of real images are.
+    pixels = np.random.default_rng(seed).integers(0, 256, (8, 8, 3)).astype(np.uint8)
+    buffer = io.BytesIO()
+    PIL.Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def coded(seed: int = 0) -> str:
+    return base64.b64encode(picture(seed)).decode()
+
+
+def tsv(path: Path, rows: list[dict[str, str]], *, ends: str = "\n", mark: str = "") -> Path:
+    lines = ["\t".join(rows[0])] + ["\t".join(f'"{value}"' for value in row.values()) for row in rows]
+    path.write_bytes((mark + ends.join(lines) + ends).encode("utf-8"))
+    return path
+
+
+def test_a_folder_of_images_with_text_files(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.png").write_bytes(picture())
+        (tmp_path / f"{name}.txt").write_text(f"what is {name}?\n")
+    (tmp_path / "c.jpg").write_bytes(picture())
+    found = read(tmp_path)
+    assert [(item.question, item.problem) for item in found.items] == [
+        ("what is a?", ""),
+        ("what is b?", ""),
+        ("", "there is no c.txt with its question"),
+    ]
+
+
+def test_a_folder_with_a_jsonl_file(tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(picture())
+    rows = [{"image": "x.png", "question": "one?"}, {"images": ["x.png", "x.png"], "question": "two?"}]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n\n")
+    found = read(tmp_path)
+    assert found.name == tmp_path.name
+    assert [len(item.images) for item in found.items] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("{", "it is not JSON"),
+        ("[1]", "not a JSON object"),
+        ('{"image": "x.png"}', "it has no question"),
+        ('{"image": "none.png", "question": "?"}', "there is no image"),
+        ('{"image": 3, "question": "?"}', "neither a path nor a list"),
+    ],
+)
+def test_a_bad_row_carries_its_problem_and_its_place(line: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(picture())
+    path = tmp_path / "set.jsonl"
+    path.write_text('{"image": "x.png", "question": "fine?"}\n' + line + "\n")
+    good, bad = read(path).items
+    assert not good.problem
+    assert problem in bad.problem
+    assert bad.where == "set.jsonl:2"
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_tsv_with_base64_images(ends: str, mark: str, tmp_path: Path) -> None:
+    rows = [{"index": str(i), "image": coded(i), "question": f"q{i}?"} for i in range(3)]
+    found = read(tsv(tmp_path / "set.tsv", rows, ends=ends, mark=mark))
+    assert [item.images for item in found.items] == [(picture(i),) for i in range(3)]
+    assert [item.question for item in found.items] == ["q0?", "q1?", "q2?"]
+
+
+def test_a_cell_may_name_another_row_also_a_later_one(tmp_path: Path) -> None:
+    rows = [
+        {"index": "1", "image": "3", "question": "forward?"},
+        {"index": "2", "image": "9", "question": "nowhere?"},
+        {"index": "3", "image": coded(), "question": "itself?"},
+        {"index": "4", "image": "1", "question": "a chain?"},
+    ]
+    forward, nowhere, itself, chain = read(tsv(tmp_path / "set.tsv", rows)).items
+    assert forward.images == itself.images == (picture(),)
+    assert "is no file and not base64" in nowhere.problem
+    assert nowhere.where == "set.tsv:2"
+    assert "row 1, which has none" in chain.problem
+
+
+def test_a_cell_may_hold_several_images_and_be_longer_than_csv_allows(tmp_path: Path) -> None:
+    large = io.BytesIO()
+    noise = np.random.default_rng(0).integers(0, 256, (300, 300, 3)).astype(np.uint8)
+    PIL.Image.fromarray(noise).save(large, "PNG")
+    code = base64.b64encode(large.getvalue()).decode()
+    assert len(code) > 131_072
+    cell = f"['{code}', '{coded()}']"
+    (item,) = read(tsv(tmp_path / "set.tsv", [{"index": "1", "image": cell, "question": "?"}])).items
+    assert item.images == (large.getvalue(), picture())
+
+
+def test_paths_in_a_tsv_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(picture())
+    rows = [
+        {"image": "", "image_path": "x.png", "question": "?"},
+        {"image": "x.png", "image_path": "", "question": "?"},
+    ]
+    found = read(tsv(tmp_path / "set.tsv", rows)).items
+    assert [item.images for item in found] == [(tmp_path / "x.png",)] * 2
+
+
+def test_easy_vqa_by_name() -> None:
+    assert len(read("easy-vqa").items) == 38_575
+    test = read("easy-vqa:test")
+    assert len(test.items) == 9_673
+    assert test.items[0].images[0].is_file()  # type: ignore[union-attr]
+    with pytest.raises(DataError, match='no part "dev"'):
+        read("easy-vqa:dev")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("none.jsonl", None, "There is no reference set"),
+        ("set.csv", "a,b", "neither .jsonl nor .tsv"),
+        ("set.jsonl", "", "holds no question"),
+        ("set.tsv", "index\timage\n1\tx\n", 'no column "question"'),
+        ("set.jsonl", b"\xff\xfe\x00", "cannot be read"),
+    ],
+)
+def test_what_is_no_reference_set_is_refused(
+    name: str, content: str | bytes | None, found: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=found):
+        read(path)
+
+
+def test_a_sample_is_seeded_and_a_key_follows_the_content_and_not_the_place(tmp_path: Path) -> None:
+    keys = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        rows = []
+        for i in range(20):
+            (tmp_path / folder / f"{folder}{i}.png").write_bytes(picture(i))
+            rows.append(json.dumps({"image": f"{folder}{i}.png", "question": "what?"}))
+        (tmp_path / folder / "questions.jsonl").write_text("\n".join(rows))
+        found = read(tmp_path / folder)
+        keys.append([item.key() for item in found.sample(5, 1).items])
+        assert found.sample(5, 2) != found.sample(5, 1)
+        assert found.sample(99, 1) is found
+    assert keys[0] == keys[1]
+    assert len(set(keys[0])) == 5
