@@ -89,6 +89,8 @@ def _describe(entry: PoolEntry, members: tuple[MemberState, ...]) -> Iterator[st
     for member in members:
         yield ""
         yield member.name
+        if member.repo:
+            yield f"  repository   {member.repo}"
         yield f"  model        {member.model}"
         if member.projector:
             yield f"  projector    {member.projector}"
