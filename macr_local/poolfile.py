@@ -79,7 +79,8 @@ class MemberEntry:
     def is_present(self) -> bool:
         """Whether every file of it is on this machine."""
         spec, missing = self.locate()
-        return not missing and all(path.is_file() for path in (spec.model, spec.projector) if path is not None)
+        files = (spec.model, spec.projector)
+        return not missing and all(path.is_file() for path in files if path is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,8 +233,7 @@ class _AbortFlag:
     def __init__(self) -> None:
         libc = ctypes.cdll.msvcrt if sys.platform == "win32" else ctypes.CDLL(None)
         self._text = ctypes.create_string_buffer(b"", 2)
-        address = ctypes.cast(libc.strlen, ctypes.c_void_p).value
-        self.callback = ctypes.cast(address, api.ggml_abort_callback)
+        self.callback = ctypes.cast(libc.strlen, api.ggml_abort_callback)
         self.data = ctypes.cast(self._text, ctypes.c_void_p)
 
     @property

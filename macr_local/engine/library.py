@@ -62,7 +62,8 @@ api.llama_backend_init()
 @contextmanager
 def complaints() -> Iterator[list[str]]:
     """Collect what llama.cpp logs as errors on this thread, to say why a load failed."""
-    _lines.complaints = found = []
+    found: list[str] = []
+    _lines.complaints = found
     try:
         yield found
     finally:

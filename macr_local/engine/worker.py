@@ -84,7 +84,7 @@ class Worker:
 
     def _forget(self, future: Future[T]) -> None:
         with self._lock:
-            self._open.discard(future)  # type: ignore[arg-type]
+            self._open.discard(future)
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
