@@ -251,7 +251,8 @@ def _stand_in(tokens: Callable[[str], bool], name: str) -> str:
         return CHATML
     _log.warning(
         "%s has no chat template; it is asked in plain lines, which few models were trained on. "
-        "Set chat_template in models.toml", name
+        "Set chat_template in models.toml",
+        name,
     )
     return PLAIN
 

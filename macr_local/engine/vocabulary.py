@@ -171,13 +171,10 @@ class Vocabulary:
         if self._join(tokens) == data:
             return tokens
         # Bytes that are no UTF-8, or a letter that the vocabulary reads as another: halve until it is alone.
-        half = len(data) // 2
-        while 0 < half and data[half] & 0xC0 == 0x80:
-            half -= 1
-        while half < len(data) and (half == 0 or data[half] & 0xC0 == 0x80):
-            half += 1
-        if half == len(data):
+        letters = [at for at in range(1, len(data)) if data[at] & 0xC0 != 0x80]
+        if not letters:
             return [self._byte(byte) for byte in data]
+        half = letters[len(letters) // 2]
         return self._exact(data[:half]) + self._exact(data[half:])
 
     def _byte(self, byte: int) -> int:
