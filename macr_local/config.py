@@ -8,7 +8,9 @@ the package, and the embedded pools. Or a file is given, as ``file.toml`` or ``f
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from macr_local.errors import ConfigError
@@ -18,7 +20,7 @@ from macr_local.tables import nearest
 
 __all__ = [
     "ImageLimits", "KvType", "MemberEntry", "MemberSpec", "PoolEntry", "PoolSpec",
-    "default_pool", "find_pool", "list_pools", "load_pool", "pool_files",
+    "default_pool", "find_pool", "list_pools", "load_pool", "option_for", "pool_files",
 ]  # fmt: skip
 
 _PACKAGE = Path(__file__).parent
@@ -93,6 +95,14 @@ def load_pool(pool: str | Path | None = None, members: Sequence[str] | None = No
             machine, in which case the message holds the commands that download them.
     """
     return find_pool(pool).select(members).resolve()
+
+
+def option_for(pool: PoolSpec) -> str:
+    """What to write after ``--pool`` to mean this pool: its name, or ``FILE#NAME`` where that finds another."""
+    with suppress(ConfigError):
+        if pool.source is None or find_pool(pool.name).source == pool.source:
+            return pool.name
+    return shlex.quote(f"{pool.source}#{pool.name}")
 
 
 def list_pools() -> tuple[PoolEntry, ...]:

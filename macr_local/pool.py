@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from macr_local.config import PoolSpec, load_pool
+from macr_local.config import PoolSpec, load_pool, option_for
 from macr_local.errors import CalibrationError, Cancelled, ConfigError, MacrError, PoolBusy
 
 if TYPE_CHECKING:
@@ -101,7 +101,8 @@ class Pool:
         from macr_local.calibration import MemberCalibration
 
         if name not in self._calibrations:
-            folder, mend = self.spec.calibration, f"macr-local calibrate REFERENCE --pool {self.spec.name}"
+            folder = self.spec.calibration
+            mend = f"macr-local calibrate REFERENCE --pool {option_for(self.spec)}"
             if folder is None:
                 raise CalibrationError(f'The pool "{self.spec.name}" says no calibration folder', mend)
             calibration = MemberCalibration.load(folder, name, mend=mend)

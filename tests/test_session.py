@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import macr_local
 from macr_local import (
+    CalibrationError,
     Cancelled,
     ConfigError,
     Finished,
@@ -135,3 +137,16 @@ def test_a_closed_pool_says_so() -> None:
         assert relay.ask("what shape is in the image?").text
     with pytest.raises(MacrError, match="is closed"):
         relay.ask("again?")
+
+
+def test_a_pool_given_by_file_is_named_so_in_the_command_that_mends_it(tmp_path: Path) -> None:
+    text = (Path(macr_local.__file__).parent / "tiny" / "models.toml").read_text("utf-8")
+    folder = Path(macr_local.__file__).parent / "tiny"
+    for part in ("easy-vqa/", "scenes/"):
+        text = text.replace(f'"{part}', f'"{folder / part}/')
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace(f'"{folder}/easy-vqa/calibration"', '"nowhere"'))
+    with Pool.open(f"{path}#tiny", members=["tiny-internvl"]) as pool:
+        with pytest.raises(CalibrationError, match="has no calibration") as raised:
+            Relay(pool).ask(QUESTION)
+        assert f"--pool '{path}#tiny'" in raised.value.fix
