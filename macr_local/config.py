@@ -98,7 +98,7 @@ def load_pool(pool: str | Path | None = None, members: Sequence[str] | None = No
 
 
 def option_for(pool: PoolSpec) -> str:
-    """What to write after ``--pool`` to mean this pool: its name, or ``FILE#NAME`` where that finds another."""
+    """What to write after ``--pool`` for this pool: its name, or ``FILE#NAME`` where that finds another."""
     with suppress(ConfigError):
         if pool.source is None or find_pool(pool.name).source == pool.source:
             return pool.name
