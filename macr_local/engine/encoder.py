@@ -51,6 +51,7 @@ _LAYER: _Rows = (
     ("attn_out.weight", "E E"), ("attn_out.bias?", "E"), ("ls1.weight?", "E"), ("ls2.weight?", "E"),
 )  # fmt: skip
 _FUSED: _Rows = (("attn_qkv.weight", "E 3E"), ("attn_qkv.bias?", "3E"))
+_QWEN3VL_ATTENTION: _Rows = (("attn_qkv.weight", "E 3E"), ("attn_qkv.bias", "3E"))
 _APART: _Rows = tuple(
     row for part in "qkv" for row in ((f"attn_{part}.weight", "E E"), (f"attn_{part}.bias?", "E"))
 )
@@ -148,8 +149,7 @@ def _shape_faults(header: Header, kind: str) -> Iterator[str]:
     yield from _mismatches(header, "", _OUTSIDE + _KNOWN[kind], sizes)
     for layer in range(header.number(f"{_V}block_count")):
         at = f"v.blk.{layer}."
-        fused = kind == "qwen3vl_merger" or f"{at}attn_qkv.weight" in header.by_name
-        rows = _LAYER + (_FUSED if fused else _APART) + _ffn(header, at, kind, width)
+        rows = _LAYER + _attention(header, at, kind) + _ffn(header, at, kind, width)
         yield from _mismatches(header, at, rows, sizes)
         at = f"v.deepstack.{layer}."
         if kind == "qwen3vl_merger" and f"{at}fc1.weight" in header.by_name:
@@ -162,6 +162,12 @@ def _merge(header: Header, kind: str) -> int:
     if kind == "qwen3vl_merger":
         return header.number(f"{_V}spatial_merge_size", 2)
     return header.number(f"{_V}projector.scale_factor", 1) if kind == "internvl" else 1
+
+
+def _attention(header: Header, at: str, kind: str) -> _Rows:
+    if kind == "qwen3vl_merger":
+        return _QWEN3VL_ATTENTION
+    return _FUSED if f"{at}attn_qkv.weight" in header.by_name else _APART
 
 
 def _ffn(header: Header, at: str, kind: str, width: int) -> _Rows:

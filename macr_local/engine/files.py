@@ -193,7 +193,7 @@ def _check_vocabulary(header: Header) -> None:
             raise ModelFileError(
                 f"{path} is damaged: {len(tokens):,} tokens and {found:,} {what}", "Download it again"
             )
-    if (pair := tokens.repeated()) is not None:
+    if (pair := tokens.repeated) is not None:
         text = shown(tokens[pair[0]].decode("utf-8", "backslashreplace"))
         raise ModelFileError(
             f"{path} is damaged: the tokens {pair[0]:,} and {pair[1]:,} are the same text {text}",

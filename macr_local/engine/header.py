@@ -52,15 +52,18 @@ class Strings(Sequence[bytes]):
                 return index
         return None
 
+    @cached_property
     def repeated(self) -> tuple[int, int] | None:
         """The indices of two tokens that llama.cpp would take for one; None where all differ.
 
-        It gives an empty text the name ``[EMPTY_index]``.
+        It reads a text up to its first zero byte, and names an empty one ``[EMPTY_index]``.
         """
-        if len(set(self)) == len(self):
+        texts = [text if b"\0" not in text else text[: text.index(b"\0")] for text in self]
+        distinct = set(texts)
+        if len(distinct) == len(texts) and b"" not in distinct:
             return None
         seen: dict[bytes, int] = {}
-        for index, text in enumerate(self):
+        for index, text in enumerate(texts):
             first = seen.setdefault(text or b"[EMPTY_%d]" % index, index)
             if first != index:
                 return first, index
