@@ -62,12 +62,14 @@ class Pool:
         """
         from macr_local.engine import memory
         from macr_local.engine.files import check_model, check_projector
+        from macr_local.engine.library import gpu_memory
         from macr_local.engine.member import LlamaMember
 
         spec = narrow(pool if isinstance(pool, PoolSpec) else load_pool(pool), members)
         headers = [(member, check_model(member)) for member in spec.members]
         planned = memory.plan([(m, header, check_projector(m, header)) for m, header in headers])
-        memory.check(planned)
+        offloads = any(member.n_gpu_layers != 0 for member in spec.members)
+        memory.check(planned, memory.available_memory() + (gpu_memory() if offloads else 0))
         loaded: list[LlamaMember] = []
         try:
             for member in spec.members:

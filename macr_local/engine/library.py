@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,9 @@ import llama_cpp
 from llama_cpp import llama_cpp as api
 from llama_cpp import mtmd_cpp as mtmd
 
-__all__ = ["Device", "api", "build", "complaints", "devices", "has_gpu", "mtmd", "system_info"]
+__all__ = [
+    "Device", "api", "build", "complaints", "devices", "gpu_memory", "has_gpu", "mtmd", "system_info",
+]  # fmt: skip
 
 logger = logging.getLogger("macr_local.llama")
 logging.getLogger("macr_local").addHandler(logging.NullHandler())
@@ -138,6 +141,13 @@ def devices() -> tuple[Device, ...]:
 def has_gpu() -> bool:
     """Whether any device of this build can take layers."""
     return bool(api.llama_supports_gpu_offload()) and any(device.is_gpu for device in devices())
+
+
+def gpu_memory() -> int:
+    """Bytes free for layers beside the main memory; 0 without a GPU, or with one that shares the main memory."""
+    if not has_gpu() or sys.platform == "darwin":
+        return 0
+    return sum(device.free or 0 for device in devices() if device.kind == "gpu")
 
 
 def _ggml(stem: str) -> ctypes.CDLL | None:

@@ -264,7 +264,11 @@ class LlamaMember:
     def _propose(self, draw: Draw, forbid: Collection[bytes]) -> Token:
         vocabulary = self._model.vocabulary
         banned = [token for text in forbid if (token := vocabulary.find(text)) is not None]
-        token, logprob = self._sampler.sample(self._logits(), draw, self._answer, banned)
+        logits = self._logits()
+        try:
+            token, logprob = self._sampler.sample(logits, draw, self._answer, banned)
+        except EngineError as error:
+            raise EngineError(f"{self.name}: {error.found}", error.fix) from None
         return Token(token, vocabulary.text_of(token), logprob, vocabulary.is_end(token))
 
     def accept(self, token: Token) -> None:
