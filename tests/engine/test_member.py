@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from macr_local import Pool, Prompt, Sampling
+from macr_local.config import ImageLimits
 from macr_local.engine.member import LlamaMember
 from macr_local.errors import Cancelled, ConfigError, ContextFull, EngineError
 from macr_local.protocol import Token
@@ -236,6 +237,23 @@ def test_the_batch_size_does_not_change_what_a_causal_image_says(tiny: Pool) -> 
         texts.append([token.id for token in write(member, 20)])
         member.close()
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("name", ["tiny-qwen3vl", "tiny-internvl", "tiny-minicpmv"])
+def test_an_image_of_many_tokens_says_the_same_in_batches_of_512_and_2048(tiny: Pool, name: str) -> None:
+    spec = replace(tiny.member(name).spec, images=ImageLimits(), n_ctx=2048)
+    prompt = Prompt.of(QUESTION, pixels(13, 640, 480))
+    texts, cells = [], set()
+    for n_batch in (512, 2048):
+        member = LlamaMember(replace(spec, n_batch=n_batch))
+        begin(member, prompt)
+        cells.add(member.prepare(prompt).image)
+        texts.append([token.id for token in write(member, 20)])
+        member.close()
+    assert texts[0] == texts[1]
+    assert len(cells) == 1
+    if name == "tiny-qwen3vl":
+        assert cells == {1200}, "more than one batch of 512"
 
 
 def test_llama_cpp_speaks_through_logging(tiny: Pool, caplog: pytest.LogCaptureFixture) -> None:
