@@ -16,14 +16,32 @@ from macr_local.errors import ImageError
 
 _URL = re.compile(r"^(https?|ftp|file|data|s3)://|^data:", re.IGNORECASE)
 
+_FORMATS = frozenset({
+    "JPEG", "MPO", "PNG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "AVIF", "JPEG2000", "PPM", "ICO", "ICNS",
+    "TGA", "PCX", "SGI", "QOI", "PSD", "DDS", "FITS", "HEIF",
+})  # fmt: skip
+"""What is decoded: Pillow's formats of images, and HEIF where its plug-in is registered. Not drawings, for
+which Pillow starts Ghostscript on whatever a stranger's file says."""
+
+_MAX_BYTES = 1 << 30
+"""More than any image of `images.MAX_PIXELS` has; a model or a video is not read to its end."""
+
+_PNG = "Convert it to PNG"
+_FRAME = "Extract a frame as PNG"
 _KNOWN: tuple[tuple[int, bytes, str, str], ...] = (
-    (0, b"%PDF", "a PDF document", "Convert the page to PNG"),
-    (0, b"PK\x03\x04", "a ZIP archive (or an office document)", "Unpack it first"),
-    (0, b"\x1f\x8b", "gzip data", "Unpack it first"),
-    (0, b"\x1aE\xdf\xa3", "a Matroska or WebM video", "Extract a frame as PNG"),
-    (0, b"GGUF", "a GGUF model", "Give an image first and the question last"),
-    (0, b"\x00\x00\x01\xba", "an MPEG video", "Extract a frame as PNG"),
-    (8, b"AVI ", "an AVI video", "Extract a frame as PNG"),
+    (0, b"%PDF", "a PDF document, not an image", "Convert the page to PNG"),
+    (0, b"%!PS", "a PostScript drawing", _PNG),
+    (0, b"\xc5\xd0\xd3\xc6", "an EPS drawing", _PNG),
+    (0, b"\xd7\xcd\xc6\x9a", "a WMF drawing", _PNG),
+    (0, b"\0\0\0\x0cJXL ", "a JPEG XL image, which Pillow cannot read", _PNG),
+    (0, b"\xff\x0a", "a JPEG XL image, which Pillow cannot read", _PNG),
+    (0, b"PK\x03\x04", "a ZIP archive (or an office document), not an image", "Unpack it first"),
+    (0, b"\x1f\x8b", "gzip data, not an image", "Unpack it first"),
+    (0, b"\x1aE\xdf\xa3", "a Matroska or WebM video, not an image", _FRAME),
+    (0, b"\0\0\x01\xba", "an MPEG video, not an image", _FRAME),
+    (8, b"AVI ", "an AVI video, not an image", _FRAME),
+    (8, b"WAVE", "a WAV sound, not an image", "Give an image file"),
+    (0, b"GGUF", "a GGUF model, not an image", "Give an image first and the question last"),
     (0, b"version https://git-lfs", "a Git LFS pointer, not the image itself", "Run: git lfs pull"),
 )
 _BRANDS = {
@@ -40,29 +58,28 @@ def read(source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None) ->
     """The encoded bytes of a source, and what messages call it.
 
     Raises:
-        ImageError: The file is missing, a folder, not readable, empty, or an address.
+        ImageError: The file is missing, a folder, not readable, empty, too large, or an address.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _not_empty(bytes(source), name or "the image bytes")
+        name = name or "the image data"
+        return _not_empty(bytes(source), name), name
     if not isinstance(source, (str, os.PathLike)):
         if not hasattr(source, "read"):
             raise ImageError(
                 f"An image was given as {type(source).__name__}",
                 "Give a path, bytes, a binary file, an array or a Pillow image",
             )
-        data = source.read()
-        if not isinstance(data, (bytes, bytearray)):
-            raise ImageError("An image file was opened as text", 'Open it in binary mode ("rb")')
-        return _not_empty(bytes(data), name or str(getattr(source, "name", "") or "the image file"))
+        name = name or str(getattr(source, "name", "") or "the image file")
+        return _whole(source, name), name
     path = os.fspath(source)
     name = name or str(path)
     if _URL.match(str(path)):
         raise ImageError(f"{_short(name)} is an address", "Download it and give the local file")
     try:
         with open(path, "rb") as file:
-            return _not_empty(file.read(), name)
+            return _whole(file, name), name
     except FileNotFoundError:
-        raise ImageError(f"There is no file {name}", "Check the path") from None
+        raise ImageError(f"There is no file {name or repr(name)}", "Check the path") from None
     except IsADirectoryError:
         raise ImageError(f"{name} is a folder", "Give an image file in it") from None
     except (OSError, ValueError) as error:
@@ -71,10 +88,30 @@ def read(source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None) ->
         raise ImageError(found, "Check the path and its permissions") from None
 
 
-def _not_empty(data: bytes, name: str) -> tuple[bytes, str]:
+def _whole(file: BinaryIO, name: str) -> bytes:
+    """All of a file, or an error as soon as its beginning or its length shows that it is no image."""
+    data = bytearray()
+    while part := file.read(1 << 20):  # a raw file may give less than it is asked for
+        if not isinstance(part, (bytes, bytearray)):
+            raise ImageError("An image file was opened as text", 'Open it in binary mode ("rb")')
+        if not data:
+            _refuse_known(part, name)
+        data += part
+        if len(data) > _MAX_BYTES:
+            raise ImageError(f"{name} has more than {_MAX_BYTES >> 30} GiB", "Give an image file")
+    return _not_empty(bytes(data), name)
+
+
+def _not_empty(data: bytes, name: str) -> bytes:
     if not data:
         raise ImageError(f"{name} is empty (0 bytes)", "Give a whole image file")
-    return data, name
+    return data
+
+
+def _refuse_known(data: bytes | bytearray, name: str) -> None:
+    for offset, magic, what, fix in _KNOWN:
+        if data[offset : offset + len(magic)] == magic:
+            raise ImageError(f"{name} is {what}", fix)
 
 
 @contextmanager
@@ -84,6 +121,7 @@ def opened(data: bytes, name: str) -> Iterator[PIL.Image.Image]:
     Raises:
         ImageError: Pillow does not know the format; names what it looks like instead.
     """
+    _refuse_known(data, name)
     try:
         image = _open(data)
     except Exception as error:
@@ -99,8 +137,10 @@ def _open(data: bytes) -> PIL.Image.Image:
     checked against the same header before a pixel is decoded.
     """
     PIL.Image.init()
-    trouble: Exception = PIL.UnidentifiedImageError("no format of Pillow's begins like this")
-    for kind in PIL.Image.ID:
+    trouble: Exception | None = None
+    kinds = [kind for kind in PIL.Image.ID if kind in _FORMATS]
+    # Formats without a mark at their beginning come last: what they say about a damaged PNG says nothing.
+    for kind in sorted(kinds, key=lambda kind: PIL.Image.OPEN[kind][1] is None):
         factory, accepts = PIL.Image.OPEN[kind]
         answer = accepts(data[:16]) if accepts is not None else True
         if not answer or isinstance(answer, str):
@@ -108,8 +148,8 @@ def _open(data: bytes) -> PIL.Image.Image:
         try:
             return factory(io.BytesIO(data), "")
         except (SyntaxError, IndexError, TypeError, struct.error) as error:  # Pillow's "not mine"
-            trouble = error
-    raise trouble
+            trouble = trouble or error
+    raise trouble or PIL.UnidentifiedImageError("no format of Pillow's begins like this")
 
 
 @contextmanager
@@ -130,9 +170,6 @@ def naming_faults(name: str) -> Iterator[None]:
 
 
 def _unknown(data: bytes, name: str, error: Exception) -> ImageError:
-    for offset, magic, what, fix in _KNOWN:
-        if data[offset:].startswith(magic):
-            return ImageError(f"{name} is {what}, not an image", fix)
     if data[4:8] == b"ftyp":
         kind = _BRANDS.get(data[8:12])
         if kind in ("HEIC", "HEIF"):
@@ -167,6 +204,7 @@ def _is_text(data: bytes) -> bool:
 
 def _reason(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
+    text = text.replace("not identified by this driver", "its header is not right")
     # Pillow names the in-memory file it was given, which means nothing to the user.
     return re.sub(r"<_io\.BytesIO object at 0x[0-9a-f]+>", "its data", text)
 

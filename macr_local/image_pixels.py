@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from macr_local.errors import ImageError
 
 Pixels = NDArray[np.uint8]
 """(height, width, 3)."""
+
+_STRIP = 4_000_000
+"""Pixels that are converted at a time."""
 
 
 def from_pillow(image: PIL.Image.Image) -> tuple[Pixels, tuple[str, ...]]:
@@ -63,7 +67,7 @@ def _to_bytes(array: NDArray[Any], name: str) -> tuple[Pixels, tuple[str, ...]]:
         return array, ()
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * np.uint8(255), ()
-    if array.dtype == np.uint16:
+    if array.dtype.kind == "u" and array.dtype.itemsize == 2:  # of either byte order
         return _from_16_bits(array), ()
     if np.issubdtype(array.dtype, np.floating):
         return _from_floats(array, name)
@@ -78,13 +82,29 @@ def _deep(image: PIL.Image.Image) -> tuple[Pixels, tuple[str, ...]]:
     elif image.mode == "I":
         grey, notes = _from_integers(values)
     else:
-        grey, notes = _from_16_bits(values.astype(np.uint16)), ()
+        grey, notes = _from_16_bits(values), ()
+    clear = image.info.get("transparency")
+    if isinstance(clear, int):
+        grey[values == clear] = 255
     return np.repeat(grey[:, :, None], 3, axis=2), notes
 
 
-def _from_16_bits(values: NDArray[np.uint16]) -> Pixels:
+def _by_rows(
+    function: Callable[[NDArray[Any]], NDArray[Any]], values: NDArray[Any], channels: int = 0
+) -> Pixels:
+    """Bytes of an array, some rows at a time: what is computed in between is wider than the result."""
+    height, width = values.shape[:2]
+    shape = (height, width, channels) if channels else values.shape
+    result = np.empty(shape, np.uint8)
+    step = max(1, _STRIP // width)
+    for top in range(0, height, step):
+        result[top : top + step] = function(values[top : top + step])
+    return result
+
+
+def _from_16_bits(values: NDArray[Any]) -> Pixels:
     # 65535 = 255 * 257, so this is the nearest 8-bit value.
-    return ((values.astype(np.uint32) + 128) // 257).astype(np.uint8)
+    return _by_rows(lambda rows: (rows.astype(np.uint32) + 128) // 257, values)
 
 
 def _from_integers(values: NDArray[np.int32]) -> tuple[Pixels, tuple[str, ...]]:
@@ -92,8 +112,8 @@ def _from_integers(values: NDArray[np.int32]) -> tuple[Pixels, tuple[str, ...]]:
     if low >= 0 and high <= 255:
         return values.astype(np.uint8), ()
     if low >= 0 and high <= 65535:
-        return _from_16_bits(values.astype(np.uint16)), ()
-    return _stretched(values.astype(np.float64), low, high)
+        return _from_16_bits(values), ()
+    return _stretched(values, low, high)
 
 
 def _from_floats(values: NDArray[np.floating[Any]], name: str) -> tuple[Pixels, tuple[str, ...]]:
@@ -101,29 +121,33 @@ def _from_floats(values: NDArray[np.floating[Any]], name: str) -> tuple[Pixels, 
     if not finite.any():
         raise ImageError(f"{name} has no finite pixel value", "Use another image")
     notes: tuple[str, ...] = ()
-    clean = values.astype(np.float64)
     if not finite.all():
         notes = (f"{int((~finite).sum())} values that are not finite were set to 0",)
-        clean = np.where(finite, clean, 0.0)
-    low, high = float(clean.min()), float(clean.max())
-    if low >= 0 and high <= 1:
-        return np.rint(clean * 255).astype(np.uint8), notes
+        values = np.where(finite, values, 0)
+    low, high = float(values.min()), float(values.max())
     if low >= 0 and high <= 255:
-        return np.rint(clean).astype(np.uint8), notes
-    pixels, said = _stretched(clean, low, high)
+        factor = 255 if high <= 1 else 1
+        return _by_rows(lambda rows: np.rint(rows.astype(np.float64) * factor), values), notes
+    pixels, said = _stretched(values, low, high)
     return pixels, (*notes, *said)
 
 
-def _stretched(values: NDArray[np.float64], low: float, high: float) -> tuple[Pixels, tuple[str, ...]]:
-    scaled = np.rint((values - low) * (255 / (high - low) if high > low else 0)).astype(np.uint8)
+def _stretched(values: NDArray[Any], low: float, high: float) -> tuple[Pixels, tuple[str, ...]]:
+    # Halved first, for the range of two extreme floats is no float.
+    span = high / 2 - low / 2
+    factor = 255 / span / 2 if span > 0 else 0.0
+    scaled = _by_rows(lambda rows: np.rint((rows.astype(np.float64) / 2 - low / 2) * 2 * factor), values)
     return scaled, (f"values from {low:g} to {high:g} were stretched to 0 to 255",)
 
 
 def _over_white(rgba: NDArray[np.uint8]) -> Pixels:
     """Composite over white; what lies under alpha 0 leaves no trace."""
-    alpha = rgba[:, :, 3:].astype(np.uint16)
-    mixed = rgba[:, :, :3].astype(np.uint16) * alpha + 255 * (255 - alpha)
-    return ((mixed + 127) // 255).astype(np.uint8)
+
+    def mixed(rows: NDArray[np.uint8]) -> NDArray[np.uint16]:
+        alpha = rows[:, :, 3:].astype(np.uint16)
+        return (rows[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255
+
+    return _by_rows(mixed, rgba, channels=3)
 
 
 def _unmultiplied(image: PIL.Image.Image) -> PIL.Image.Image:

@@ -89,7 +89,7 @@ def load(source: ImageSource, *, name: str | None = None, max_pixels: int | None
         _refuse_large(image.width, image.height, name, limit)
         # A JPEG can be decoded at an eighth of its size, in an eighth of the memory.
         full = image.size
-        if image.format == "JPEG" and image.width * image.height > KEPT_PIXELS:
+        if image.format in ("JPEG", "MPO") and image.width * image.height > KEPT_PIXELS:
             scale = (KEPT_PIXELS / (image.width * image.height)) ** 0.5
             image.draft(None, (int(image.width * scale), int(image.height * scale)))
         with image_bytes.naming_faults(name):

@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import threading
+import tracemalloc
 import warnings
 import zlib
 from pathlib import Path
@@ -165,6 +166,58 @@ def test_a_wide_gamut_profile_is_converted_and_a_broken_one_ignored() -> None:
     assert tuple(load(encoded(flat, icc_profile=lab)).pixels[0, 0]) == (120, 60, 200)
 
 
+def profile(red: tuple[float, ...], green: tuple[float, ...], blue: tuple[float, ...]) -> bytes:
+    """An ICC profile of three primaries (XYZ under D50) and a gamma of 2.2."""
+
+    def fixed(*values: float) -> bytes:
+        return b"".join(struct.pack(">i", round(value * 65536)) for value in values)
+
+    def text(value: bytes) -> bytes:
+        return b"desc" + struct.pack(">II", 0, len(value) + 1) + value + bytes(80)
+
+    gamma = b"curv" + struct.pack(">IIH", 0, 1, round(2.2 * 256)) + bytes(2)
+    tags = {b"desc": text(b"Swapped"), b"cprt": b"text" + bytes(4) + b"none\0" + bytes(3)}
+    tags[b"wtpt"] = b"XYZ " + bytes(4) + fixed(0.9642, 1.0, 0.8249)
+    for letter, primary in ((b"r", red), (b"g", green), (b"b", blue)):
+        tags |= {letter + b"XYZ": b"XYZ " + bytes(4) + fixed(*primary), letter + b"TRC": gamma}
+    table, body, at = b"", b"", 132 + 12 * len(tags)
+    for name, data in tags.items():
+        data += bytes(-len(data) % 4)
+        table += name + struct.pack(">II", at + len(body), len(data))
+        body += data
+    size = at + len(body)
+    head = struct.pack(">II4s4s4s4s", size, 0, b"\x02\x10\0\0", b"mntr", b"RGB ", b"XYZ ") + bytes(12)
+    head += b"acsp" + bytes(28) + fixed(0.9642, 1.0, 0.8249) + bytes(48)
+    return head + struct.pack(">I", len(tags)) + table + body
+
+
+def test_colours_are_what_the_embedded_profile_says() -> None:
+    red, green, blue = (0.436, 0.2225, 0.0139), (0.3851, 0.7169, 0.0971), (0.1431, 0.0606, 0.7141)
+    image = PIL.Image.new("RGB", (4, 4), (255, 0, 0))
+    as_srgb = load(encoded(image, icc_profile=profile(red, green, blue)))
+    assert close_to(as_srgb, np.asarray(image), 8)
+    swapped = load(encoded(image, icc_profile=profile(blue, green, red)))
+    assert close_to(swapped, np.asarray(PIL.Image.new("RGB", (4, 4), (0, 0, 255))), 8)
+    clear = PIL.Image.new("RGBA", (4, 4), (255, 0, 0, 128))
+    half = load(encoded(clear, icc_profile=profile(blue, green, red)))
+    assert close_to(half, np.asarray(PIL.Image.new("RGB", (4, 4), (127, 127, 255))), 8)
+
+
+@pytest.mark.parametrize("mode", ["RGBa", "La"])
+def test_premultiplied_pixels_are_not_multiplied_twice(mode: str) -> None:
+    straight = PIL.Image.new(mode.upper(), (4, 4), (100, 50, 25, 128) if mode == "RGBa" else (100, 128))
+    assert close_to(load(straight.convert(mode)), load(straight).pixels, 1)
+
+
+def test_a_transparent_grey_of_16_bits_is_white() -> None:
+    grey = np.array([[500, 30_000]], np.uint16)
+    data = encoded(PIL.Image.fromarray(grey))
+    end = 8 + 25  # of the header chunk
+    tag = b"tRNS" + struct.pack(">H", 500)
+    chunk = struct.pack(">I", 2) + tag + struct.pack(">I", zlib.crc32(tag))
+    assert load(data[:end] + chunk + data[end:]).pixels[0, :, 0].tolist() == [255, 117]
+
+
 def test_the_first_frame_of_an_animation_is_used_with_a_note() -> None:
     frames = [PIL.Image.new("RGB", (8, 8), colour) for colour in ("red", "blue", "lime")]
     image = load(encoded(frames[0], "GIF", save_all=True, append_images=frames[1:]))
@@ -181,6 +234,7 @@ def test_the_first_frame_of_an_animation_is_used_with_a_note() -> None:
         (np.array([[True]]), 255),
         (np.array([[7]], np.uint8), 7),
         (np.array([[65535]], np.uint16), 255),
+        (np.array([[65535]], ">u2"), 255),
         (np.array([[0.5]]), 128),
         (np.array([[[9, 9, 9]]], np.uint8), 9),
         (np.array([[[0, 0, 0, 0]]], np.uint8), 255),
@@ -285,6 +339,26 @@ def test_a_huge_jpeg_is_reduced_within_bounded_memory(tmp_path: Path) -> None:
     assert "12000x9000" in notes
 
 
+def test_a_large_photo_with_a_second_picture_is_reduced_as_it_is_decoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("macr_local.images.KEPT_PIXELS", 7_500)
+    photo, thumbnail = PIL.Image.new("RGB", (400, 300), "red"), PIL.Image.new("RGB", (8, 6))
+    image = load(encoded(photo, "MPO", save_all=True, append_images=[thumbnail]))
+    assert (image.width, image.height) == (100, 75)
+    assert image.notes == ("the first of its 2 frames is used", "reduced from 400x300 while it was decoded")
+
+
+def test_a_large_transparent_image_takes_little_more_than_its_pixels() -> None:
+    rgba = np.zeros((3000, 4000, 4), np.uint8)
+    tracemalloc.start()
+    image = load(rgba)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (image.pixels == 255).all()
+    assert peak < 2 * rgba.nbytes + (64 << 20)
+
+
 def test_a_large_png_keeps_no_more_pixels_than_any_model_sees() -> None:
     image = load(encoded(PIL.Image.new("L", (6000, 5000), 90), compress_level=1))
     assert image.width * image.height <= KEPT_PIXELS
@@ -348,6 +422,9 @@ _JPEG = encoded(arrow(), "JPEG")
         (b'<?xml version="1.0"?><svg xmlns="x"></svg>', "SVG drawing"),
         (b"PK\x03\x04rest", "ZIP archive"),
         (b"GGUF\x03\x00\x00\x00", "GGUF model"),
+        (b"\0\0\0\x0cJXL \r\n\x87\n", "JPEG XL image"),
+        (b"RIFF\x10\0\0\0WAVEfmt ", "WAV sound"),
+        (b"\x1aE\xdf\xa3" + bytes(20), "WebM video"),
         (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
         (b"what is in the picture?", "is text"),
         (b"\x89PNG\r\n\x1a\nbroken", "begins like a PNG and is damaged"),
@@ -362,6 +439,44 @@ def test_what_cannot_be_decoded_is_named_in_one_line(data: bytes, found: str, tm
     assert "photo.jpg" in raised.value.found
     assert raised.value.fix
     assert "\n" not in str(raised.value)
+
+
+def test_a_drawing_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise AssertionError("Ghostscript was started")
+
+    monkeypatch.setattr("PIL.EpsImagePlugin.Ghostscript", run)
+    for data in (encoded(arrow(), "EPS"), b"\xc5\xd0\xd3\xc6" + bytes(40)):
+        with pytest.raises(ImageError, match="drawing"):
+            load(data, name="photo.jpg")
+
+
+class Endless(io.RawIOBase):
+    """A stream without an end that counts what was read."""
+
+    def __init__(self, begins: bytes) -> None:
+        self.given, self._begins = 0, begins
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._begins[self.given :][: len(buffer)] or bytes(len(buffer))
+        buffer[: len(part)] = part
+        self.given += len(part)
+        return len(part)
+
+
+def test_what_is_no_image_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Endless(b"GGUF\x03\0\0\0")
+    with pytest.raises(ImageError, match="is a GGUF model"):
+        load(model)  # type: ignore[arg-type]
+    assert model.given <= 1 << 20
+    monkeypatch.setattr("macr_local.image_bytes._MAX_BYTES", 5 << 20)
+    zeros = Endless(b"")
+    with pytest.raises(ImageError, match="has more than"):
+        load(zeros)  # type: ignore[arg-type]
+    assert zeros.given <= 7 << 20
 
 
 @pytest.mark.parametrize("source", ["https://example.org/a.png", "file:///a.png", "data:image/png;base64,AA"])
