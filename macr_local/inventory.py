@@ -147,11 +147,12 @@ def _calibration(spec: MemberSpec, model: Header, folder: Path) -> CalibrationSt
 
 def _fingerprint(spec: MemberSpec, model: Header, stand_in: str) -> Fingerprint:
     """The fingerprint of files that are not loaded; ``stand_in`` is the template's where they have none."""
-    from macr_local.engine.files import quantization, sha256_of
+    from macr_local.engine.files import quantization
+    from macr_local.engine.hashes import model_sha256, sha256_of
 
     template = spec.chat_template or model.metadata.get("tokenizer.chat_template")
     return Fingerprint(
-        model=sha256_of(spec.model),
+        model=model_sha256(model),
         projector=sha256_of(spec.projector) if spec.projector else None,
         quantization=quantization(model),
         template=hashlib.sha256(template.encode("utf-8", "surrogatepass")).hexdigest()

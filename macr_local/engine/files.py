@@ -7,19 +7,17 @@ them where the pool file gives a sha256.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 from macr_local.config import MemberSpec
 from macr_local.engine import encoder
 from macr_local.engine.ggml import FILE_TYPES
-from macr_local.engine.gguf import read_header, shown, unreadable
+from macr_local.engine.gguf import read_header, shown
+from macr_local.engine.hashes import model_sha256, sha256_of
 from macr_local.engine.header import Header, Strings, TensorInfo
 from macr_local.engine.projectors import (
     PROJECTOR_TYPES,
@@ -30,10 +28,8 @@ from macr_local.engine.projectors import (
 )
 from macr_local.errors import ModelFileError
 
-__all__ = ["Header", "Strings", "TensorInfo", "check_model", "check_projector", "quantization", "read_header",
-           "sha256_of"]  # fmt: skip
+__all__ = ["Header", "Strings", "TensorInfo", "check_model", "check_projector", "quantization", "read_header"]
 
-_BLOCK = 4 << 20
 _SPLIT_NAME = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$")
 _OTHER_PROJECTOR = "Use the projector that was made for this model"
 
@@ -68,7 +64,8 @@ def check_model(spec: MemberSpec) -> Header:
         if not header.by_name:
             raise ModelFileError(f"{spec.model} holds a vocabulary without weights", "Use the whole model")
         _check_vocabulary(header)
-        _check_sha256(spec.model, spec.model_sha256)
+        if spec.model_sha256 is not None:
+            _same_sha256(spec.model, model_sha256(header), spec.model_sha256)
         return header
 
 
@@ -99,12 +96,15 @@ def check_projector(spec: MemberSpec, model: Header) -> Header | None:
                 "Name the projector that was made for this model, or correct projector_type in the pool file",
             )
         _check_pair(header, kind, model)
-        if (fault := encoder.fault(header, kind)) is not None:
+        if spec.projector_sha256 is not None:
+            # The very file that somebody vouches for is not damaged, whatever is thought of its shapes.
+            _same_sha256(spec.projector, sha256_of(spec.projector), spec.projector_sha256)
+        elif (fault := encoder.fault(header, kind)) is not None:
             raise ModelFileError(
                 f'{spec.projector} (of type "{kind}") is damaged or unknown to this llama.cpp: it {fault}',
-                "Download it again and compare its sha256 with the publisher's",
+                "Download it again and compare its sha256 with the publisher's; if they agree, give it as "
+                "projector_sha256 in the pool file, and its shapes are not checked",
             )
-        _check_sha256(spec.projector, spec.projector_sha256)
         return header
 
 
@@ -120,30 +120,6 @@ def quantization(header: Header) -> str:
     for tensor in header.by_name.values():
         bytes_of[tensor.type] = bytes_of.get(tensor.type, 0) + tensor.size
     return max(bytes_of, key=lambda name: bytes_of[name], default="unknown")
-
-
-def sha256_of(path: str | os.PathLike[str]) -> str:
-    """A file's sha256 in hex; computed once per process while its size and time of change stay.
-
-    Raises:
-        ModelFileError: The file cannot be read.
-    """
-    path = Path(path)
-    try:
-        stat = path.stat()
-        return _sha256(path, stat.st_size, stat.st_mtime_ns)
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error) from None
-
-
-@lru_cache(maxsize=256)
-def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    digest = hashlib.sha256()
-    block = memoryview(bytearray(min(_BLOCK, size) or 1))
-    with path.open("rb", buffering=0) as file:
-        while count := file.readinto(block):
-            digest.update(block[:count])
-    return digest.hexdigest()
 
 
 @contextmanager
@@ -241,8 +217,8 @@ def _list(texts: tuple[str, ...]) -> str:
     return " and ".join((", ".join(texts[:-1]), texts[-1])) if len(texts) > 1 else texts[0]
 
 
-def _check_sha256(path: Path, expected: str | None) -> None:
-    if expected is not None and (found := sha256_of(path)) != expected:
+def _same_sha256(path: Path, found: str, expected: str) -> None:
+    if found != expected:
         raise ModelFileError(
             f"{path} has the sha256 {found[:12]}..., and the pool file says {expected[:12]}...",
             "Download it again, or correct the sha256 in the pool file if it is meant to be this file",

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from macr_local.config import MemberSpec
-from macr_local.engine.files import check_model, check_projector, quantization, sha256_of
+from macr_local.engine.files import check_model, check_projector, quantization
+from macr_local.engine.hashes import model_sha256, sha256_of
 from macr_local.engine.model import Model
 from macr_local.engine.rollback import open_context
 from macr_local.engine.sampler import Sampler
@@ -133,7 +134,7 @@ class LlamaMember:
         """What a calibration of this member must agree with; hashes the files at the first call."""
         spec = self.spec
         return Fingerprint(
-            model=sha256_of(spec.model),
+            model=model_sha256(self._header),
             projector=sha256_of(spec.projector) if spec.projector else None,
             quantization=quantization(self._header),
             template=self._model.template.sha256,

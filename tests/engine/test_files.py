@@ -16,8 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from macr_local.config import MemberSpec, find_pool, list_pools
-from macr_local.engine.files import check_model, check_projector, quantization, read_header, sha256_of
+from macr_local.engine import hashes
+from macr_local.engine.files import check_model, check_projector, quantization, read_header
 from macr_local.engine.ggml import FILE_TYPES
+from macr_local.engine.hashes import model_sha256, sha256_of
 from macr_local.engine.header import Header
 from macr_local.engine.projectors import PROJECTOR_TYPES
 from macr_local.errors import ModelFileError
@@ -181,6 +183,42 @@ def test_a_sha256_is_computed_again_when_the_file_changes(tmp_path: Path) -> Non
     assert sha256_of(path) == hashlib.sha256(b"").hexdigest()
     with pytest.raises(ModelFileError, match="There is no file"):
         sha256_of(tmp_path / "none")
+
+
+def test_a_large_file_s_sha256_is_remembered_for_the_next_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hashes, "_REMEMBERED", 4)
+    monkeypatch.setattr(hashes, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    path = tmp_path / "large.bin"
+    path.write_bytes(b"weights")
+    right = hashlib.sha256(b"weights").hexdigest()
+    for damage in (None, b"{", b"[]"):
+        hashes._sha256.cache_clear()
+        if damage is not None:
+            (tmp_path / "cache" / "sha256.json").write_bytes(damage)
+        assert sha256_of(path) == right
+    hashes._sha256.cache_clear()
+    monkeypatch.setattr(hashes, "_computed", lambda *_: "computed again")
+    assert sha256_of(path) == right
+    os.utime(path, ns=(9, 9))
+    assert sha256_of(path) == "computed again"
+
+
+def test_a_split_model_s_fingerprint_covers_all_its_parts(tmp_path: Path) -> None:
+    header = read_header(TINY / "internvl.gguf")
+    assert model_sha256(header) == sha256_of(TINY / "internvl.gguf")
+    whole = replace(header, siblings=(read_header(TINY / "qwen3vl.gguf"),))
+    other = replace(header, siblings=(read_header(TINY / "minicpmv.gguf"),))
+    assert len({model_sha256(header), model_sha256(whole), model_sha256(other)}) == 3
+
+
+def test_shapes_are_not_checked_where_the_pool_file_vouches_for_the_projector(tmp_path: Path) -> None:
+    keys = {"clip.vision.attention.layer_norm_epsilon": (2.0, F32)}
+    path = edit(TINY / "internvl-mmproj.gguf", tmp_path / "p.gguf", keys)
+    odd = replace(member("internvl", "internvl"), projector=path)
+    refuses(odd, "epsilon 2")
+    assert check(replace(odd, projector_sha256=sha256_of(path))) is not None
 
 
 def test_the_quantization_has_the_name_that_users_know(tmp_path: Path) -> None:
