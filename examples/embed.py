@@ -16,7 +16,7 @@ SCENE = Path(__file__).parent / "scene.png"
 def main() -> None:
     with Pool.open("tiny-scenes") as pool:
         relay = Relay(pool)
-        prompt = Prompt.of("how many red objects are there?", SCENE)
+        prompt = Prompt.of("how many white objects are there?", SCENE)
 
         answer = relay.ask(prompt)
         print("answer:", answer.text.splitlines()[-1])

@@ -3,7 +3,7 @@
 from macr_local import Pool, Prompt, Relay
 
 with Pool.open("tiny-scenes") as pool:
-print(Relay(pool).ask(Prompt.of("how many red objects are there?", "scene.png")).text)
+print(Relay(pool).ask(Prompt.of("how many white objects are there?", "scene.png")).text)
 """
 
 from __future__ import annotations

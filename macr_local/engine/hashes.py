@@ -17,7 +17,7 @@ from macr_local.engine.header import Header
 
 _BLOCK = 4 << 20
 _REMEMBERED = 64 << 20
-"""Files from this size on are remembered on the disk too: hashing 18 GB at every start takes half a minute."""
+"""Files from this size on are remembered on the disk too: 18 GB take half a minute to hash."""
 _LOCK = threading.Lock()
 
 

@@ -144,7 +144,7 @@ def has_gpu() -> bool:
 
 
 def gpu_memory() -> int:
-    """Bytes free for layers beside the main memory; 0 without a GPU, or with one that shares the main memory."""
+    """Bytes free for layers beside the main memory; 0 where no GPU has memory of its own."""
     if not has_gpu() or sys.platform == "darwin":
         return 0
     return sum(device.free or 0 for device in devices() if device.kind == "gpu")
