@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -120,6 +123,55 @@ def test_larger_images_need_more_memory_to_encode() -> None:
 
     assert compute(dynamic, large) > 100 * MIB + compute(dynamic, small)
     assert compute(tiled, large) == compute(tiled, small), "tiles have one size, whatever the image's"
+
+
+# Against what a process grows by.
+
+_GROWTH = """
+import json, sys
+from pathlib import Path
+import psutil
+from macr_local import Prompt, Sampling
+from macr_local.config import MemberSpec, find_pool
+from macr_local.engine import memory
+from macr_local.engine.files import check_model, check_projector
+from macr_local.engine.member import LlamaMember
+
+def use(spec, images):
+    member = LlamaMember(spec)
+    # Words enough for one full batch of a text model: buffers count once they are written to.
+    prompt = Prompt.of("a word " * (5 if images else 400), images)
+    member.begin(prompt, Sampling(), lambda: False)
+    member.accept(member.propose(lambda: 0.5))
+    member.propose(lambda: 0.5)
+    return member
+
+model, picture = sys.argv[1:]
+tiny = find_pool("tiny").resolve().members
+specs = [MemberSpec("gemma", Path(model), n_ctx=4096, threads=1)] if model else tiny
+images = [] if model else [picture]
+# The libraries and what they keep belong to no member.
+use(tiny[0], [picture]).close()
+parts = [(spec, header := check_model(spec), check_projector(spec, header)) for spec in specs]
+for _, header, _ in parts:
+    header.tokens.repeated
+before = psutil.Process().memory_info().rss
+members = [use(spec, images) for spec in specs]
+grown = psutil.Process().memory_info().rss - before
+print(json.dumps([sum(member.total for member in memory.plan(parts)), grown]))
+"""
+
+
+@pytest.mark.parametrize("which", ["tiny", "gemma"])
+def test_the_plan_is_within_a_factor_of_two_of_what_a_process_grows_by(
+    which: str, scene: Path, request: pytest.FixtureRequest
+) -> None:
+    model = str(request.getfixturevalue("gemma_file")) if which == "gemma" else ""
+    run = subprocess.run(
+        [sys.executable, "-c", _GROWTH, model, str(scene)], capture_output=True, text=True, check=True
+    )
+    estimate, grown = json.loads(run.stdout)
+    assert grown / 2 <= estimate <= grown * 2, f"{estimate / MIB:.1f} MiB planned, {grown / MIB:.1f} grown"
 
 
 # What does not fit.
