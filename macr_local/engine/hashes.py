@@ -70,7 +70,7 @@ def _computed(path: Path, size: int) -> str:
 
 def _recall(memory: Path) -> dict[str, str]:
     """What is remembered; nothing, where that cannot be read."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         found = json.loads(memory.read_bytes())
         if isinstance(found, dict) and all(isinstance(value, str) for value in found.values()):
             return found

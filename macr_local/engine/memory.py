@@ -28,6 +28,9 @@ _SEQUENCES = 2
 """Recurrent states per context: a bid is a forked sequence (`rollback.Fork`)."""
 _OUTPUT_ROWS = 8
 """As many rows of logits as a context holds (`Context`), in the graph and again on the host."""
+_FIXED = 5 << 20
+_PER_TOKEN = 128
+"""What a loaded model takes beside its tensors: as measured, and for each token of its vocabulary's tables."""
 _RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
 _BOTH = frozenset({"falcon-h1"})
 """Every layer of these has attention and a recurrent state."""
@@ -50,6 +53,7 @@ class MemberMemory:
         projector: All tensors of the projector; 0 without one.
         kv: The KV cache and recurrent states of the whole context.
         compute: What decoding a full batch and encoding the largest image need on top (estimated).
+        tables: The vocabulary's tables and what else a loaded model takes beside its tensors (estimated).
     """
 
     name: str
@@ -57,11 +61,12 @@ class MemberMemory:
     projector: int
     kv: int
     compute: int
+    tables: int = 0
 
     @property
     def total(self) -> int:
         """All of it."""
-        return self.weights + self.projector + self.kv + self.compute
+        return self.weights + self.projector + self.kv + self.compute + self.tables
 
 
 def plan(parts: Sequence[tuple[MemberSpec, Header, Header | None]]) -> tuple[MemberMemory, ...]:
@@ -73,6 +78,7 @@ def plan(parts: Sequence[tuple[MemberSpec, Header, Header | None]]) -> tuple[Mem
             projector=projector.weights if projector else 0,
             kv=kv_bytes(spec, model),
             compute=_decode_bytes(spec, model) + (_encode_bytes(spec, projector) if projector else 0),
+            tables=_FIXED + _PER_TOKEN * len(model.tokens or ()),
         )
         for spec, model, projector in parts
     )
@@ -199,7 +205,8 @@ def _decode_bytes(spec: MemberSpec, model: Header) -> int:
     logits = 2 * _OUTPUT_ROWS * 4 * len(model.tokens or ())
     feed_forward = max(_per_layer(model.metadata.get(f"{name}.feed_forward_length", 0), 64), default=0)
     activations = 4 * batch * (8 * model.number(f"{name}.embedding_length") + 2 * feed_forward)
-    return logits + activations + 6 * batch * (-(-spec.n_ctx // _PAD) * _PAD)
+    mask = 6 * batch * (-(-spec.n_ctx // _PAD) * _PAD)
+    return logits + activations + mask
 
 
 def _encode_bytes(spec: MemberSpec, projector: Header) -> int:

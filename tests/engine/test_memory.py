@@ -106,7 +106,7 @@ def test_the_weights_of_a_pool_are_its_files(pool: str) -> None:
         assert spec.projector is not None
         assert 0.95 < plan.weights / spec.model.stat().st_size <= 1
         assert 0.95 < plan.projector / spec.projector.stat().st_size <= 1
-        assert plan.total == plan.weights + plan.projector + plan.kv + plan.compute
+        assert plan.total == plan.weights + plan.projector + plan.kv + plan.compute + plan.tables
         assert plan.kv == 512 * 4 * 2 * 2 * 32 * 2
 
 
