@@ -70,6 +70,8 @@ class Context:
         self.decoded = 0
         self._memory = api.llama_get_memory(self._pointer)
         self._batch = api.llama_batch_init(self.n_batch, 0, 1)
+        self._row = np.empty(0, np.float32)
+        self._row_address: int | None = None
         self._abort = _AbortFlag()
         api.llama_set_abort_callback(self._pointer, self._abort.callback, self._abort.data)
 
@@ -151,7 +153,11 @@ class Context:
         row = api.llama_get_logits_ith(self._pointer, -1)
         if not row:
             raise EngineError(f"{self.name}: llama.cpp has no logits for the last token")
-        return np.ctypeslib.as_array(row, shape=(self.n_vocab,))
+        # llama.cpp keeps its few rows in place, and to wrap one anew costs more than to recognise it.
+        address = ctypes.cast(row, ctypes.c_void_p).value
+        if address != self._row_address:
+            self._row, self._row_address = np.ctypeslib.as_array(row, shape=(self.n_vocab,)), address
+        return self._row
 
     def clear(self) -> None:
         """Forget every sequence, and any half-done decode with it."""

@@ -48,8 +48,8 @@ class MemberInfo:
 class LlamaMember:
     """A model with its context, projector and worker thread.
 
-    Every method may be called from any one thread at a time and does its work on the member's own thread;
-    inside `run` and `submit` it is there already. A trunk, at most one branch, and tokens that wait: what was
+    Every method may be called from any one thread at a time; what may take long is done on the member's own
+    thread, where `submit` already is. A trunk, at most one branch, and tokens that wait: what was
     accepted or ingested is decoded when the next logits are asked for.
     """
 
@@ -151,7 +151,7 @@ class LlamaMember:
             CapacityError: An image chunk needs more than one batch.
             ImageError: The model's preprocessor refuses an image.
         """
-        return self.run(lambda: self._prepare(prompt))
+        return self._worker.run(lambda: self._prepare(prompt))
 
     def _prepare(self, prompt: Prompt) -> PromptSize:
         if self._plan is not None and self._plan[0] is prompt:
@@ -213,7 +213,7 @@ class LlamaMember:
             Cancelled: ``cancelled()`` was true, or `interrupt` was called.
             EngineError: llama.cpp failed; also all that `prepare` raises.
         """
-        self.run(lambda: self._begin(prompt, sampling, cancelled))
+        self._worker.run(lambda: self._begin(prompt, sampling, cancelled))
 
     def _begin(self, prompt: Prompt, sampling: Sampling, cancelled: Callable[[], bool]) -> None:
         # An interrupt of an earlier question may still stand; one of this question shows in `cancelled`.
@@ -328,8 +328,13 @@ class LlamaMember:
     # The thread.
 
     def run(self, task: Callable[[], T]) -> T:
-        """Run a task on the member's own thread and wait for it (at once, if already there)."""
-        return self._worker.run(task)
+        """Run a task on the member's own thread and wait for it (at once, if already there).
+
+        A member of one CPU thread has no team of threads to keep, and a single token stops within
+        milliseconds when it is interrupted; so its tokens are computed on the caller's thread, which saves
+        two changes of threads for each. Prefill and image encoding always run on the member's own.
+        """
+        return task() if self._model.threads == 1 else self._worker.run(task)
 
     def submit(self, task: Callable[[], T]) -> Future[T]:
         """Start a task on the member's own thread."""

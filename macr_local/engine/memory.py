@@ -30,7 +30,7 @@ _OUTPUT_ROWS = 8
 """As many rows of logits as a context holds (`Context`), in the graph and again on the host."""
 _FIXED = 5 << 20
 _PER_TOKEN = 128
-"""What a loaded model takes beside its tensors: as measured, and for each token of its vocabulary's tables."""
+"""What a loaded model takes beside its tensors, as measured: at all, and for each token of its vocabulary."""
 _RECURRENT = frozenset({"mamba", "mamba2", "rwkv6", "rwkv6qwen2", "rwkv7", "arwkv7"})
 _BOTH = frozenset({"falcon-h1"})
 """Every layer of these has attention and a recurrent state."""

@@ -14,6 +14,10 @@ from macr_local.settings import Sampling
 
 _FIRST = 256
 """Candidates that are sorted to begin with; the draw nearly always falls among them."""
+_BLOCK = 32_768
+"""Logits that are looked at together: 128 KiB."""
+_PLAIN = 32.0
+"""Logits up to this size are exponentiated as they are: no sum of theirs leaves float32."""
 _COLDEST = np.finfo(np.float32).tiny
 
 
@@ -30,6 +34,7 @@ class Sampler:
     def __init__(self, sampling: Sampling, n_vocab: int) -> None:
         self.sampling = sampling
         self._n_vocab = n_vocab
+        self._block = np.empty(min(_BLOCK, n_vocab), np.float32)
         self._weights = np.empty(n_vocab, np.float32)
         self._scores = np.empty(n_vocab, np.float32)
 
@@ -56,16 +61,41 @@ class Sampler:
         """
         if logits.shape != (self._n_vocab,):
             raise EngineError(f"{logits.shape} logits for a vocabulary of {self._n_vocab:,}")
-        top = logits.max()
-        if not (math.isfinite(top) and math.isfinite(logits.min())):
-            raise EngineError(
-                "the model computed logits that are not finite",
-                "The file may be damaged: check its sha256, or download it again",
-            )
-        total = self._weigh(logits, top).sum()
+        likeliest, logprob_of_top = self._survey(logits)
         scores = self._penalised(logits, recent, forbid)
-        token = self._choose(scores, draw) if self.sampling.temperature > 0 else int(scores.argmax())
-        return token, min(0.0, float(logits[token]) - float(top) - math.log(total))
+        if self.sampling.temperature > 0:
+            token = self._choose(scores, draw)
+        else:
+            token = likeliest if scores is logits else int(scores.argmax())
+        return token, min(0.0, float(logits[token]) - float(logits[likeliest]) + logprob_of_top)
+
+    def _survey(self, logits: NDArray[np.float32]) -> tuple[int, float]:
+        """The likeliest token and its log-probability, in one pass.
+
+        It goes block by block, each small enough to stay in the cache while it is read, scaled and summed:
+        over the whole vocabulary at once, memory would be the slowest part of a token.
+
+        Raises:
+            EngineError: A logit is not finite.
+        """
+        blocks = []
+        with np.errstate(over="ignore", under="ignore"):
+            for start in range(0, self._n_vocab, _BLOCK):
+                part = logits[start : start + _BLOCK]
+                place = int(part.argmax())  # of a NaN, if there is one
+                top = float(part[place])
+                if not (math.isfinite(top) and part.min() > -np.inf):
+                    raise EngineError(
+                        "the model computed logits that are not finite",
+                        "The file may be damaged: check its sha256, or download it again",
+                    )
+                out = self._block[: len(part)]
+                shift = top if abs(top) > _PLAIN else 0.0
+                weights = np.exp(np.subtract(part, shift, out=out) if shift else part, out=out)
+                blocks.append((top, start + place, shift, float(weights.sum())))
+        highest, likeliest, *_ = max(blocks, key=lambda block: (block[0], -block[1]))
+        total = math.fsum(weight * math.exp(shift - highest) for _, _, shift, weight in blocks)
+        return likeliest, -math.log(total)
 
     def _weigh(self, scores: NDArray[np.float32], top: float, temperature: float = 1) -> NDArray[np.float32]:
         """Probabilities up to a common factor, into the one buffer there is for them."""

@@ -22,7 +22,7 @@ class Worker:
     """Runs tasks one after the other on one thread, and lets waiting callers go when interrupted.
 
     The thread is a daemon: a process that ends while an image is being encoded must not wait for it.
-    OpenMP keeps one team of threads per calling thread, so the same thread must make every call.
+    OpenMP keeps one team of threads per calling thread, so the same thread makes every call that has a team.
     """
 
     def __init__(self, name: str) -> None:

@@ -36,6 +36,7 @@ class TextAssembler:
             in_thought: Whether the prompt has opened a thought already.
         """
         self._stop = tuple(stop)
+        self._beginnings = {pattern[0] for pattern in (OPEN, CLOSE, *self._stop)}
         self._in_thought = in_thought
         self._has_opened = in_thought
         self._skip_space = in_thought
@@ -74,7 +75,11 @@ class TextAssembler:
     def feed(self, data: bytes, member: str = "", segment: int = 0) -> list[Text]:
         """Take in one token's bytes and return what can be shown now."""
         shown: list[Text] = []
-        for character in self._utf8.feed(data):
+        text = self._utf8.feed(data)
+        if text and not (self._stopped or self._held or self._skip_space or self._beginnings & set(text)):
+            # Nearly every token: nothing is held, and no pattern begins in it.
+            return self._given([Text(member, text, self._in_thought, segment)])
+        for character in text:
             if self._stopped:
                 break
             if self._skip_space and character.isspace():
