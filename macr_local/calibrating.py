@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
-from macr_local.calibration import MemberCalibration, Origin
+from macr_local.calibration import MemberCalibration
 from macr_local.engine.library import build
-from macr_local.errors import CalibrationError, Cancelled, DataError, MacrError
+from macr_local.errors import Cancelled, DataError, MacrError
+from macr_local.journal import Journal
+from macr_local.origin import Origin, conditions_of
 from macr_local.pool import Pool
 from macr_local.prompt import Prompt
 from macr_local.references import Reference, ReferenceSet
@@ -26,6 +25,8 @@ from macr_local.settings import RelaySettings
 
 Progress = Callable[[str, int, int], None]
 """Called with a member's name, how many questions it has done, and how many there are."""
+MOST_PROBLEMS = 20
+"""A run stops when more questions than this, and more than half of those tried, could not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,44 +57,61 @@ def calibrate(
 
     Each member answers alone, by the strategy "single": the same prompt, sampler and one token a decode as
     at run time. Each question draws from its own seed, derived from (settings.seed, its key), so neither
-    order nor resumption changes a number. Every answer is on the disk before the next is asked; run the same
-    again after an interruption, and nothing is asked twice.
+    order nor resumption changes a number. Every answer is on the disk before the next is asked, and stays
+    there until the last member is done: run the same again after an interruption, and nothing that was
+    answered is asked twice.
 
     Args:
         pool: An open pool.
         references: The reference questions; those with a problem are passed over and reported.
-        folder: Where ``NAME.json`` and ``NAME.npz`` go, and the journal while it runs.
+        folder: Where ``NAME.json`` and ``NAME.npz`` go, and the journals while it runs.
         settings: `sampling`, `max_tokens`, `stop` and `seed` are used.
         restart: Drop what an interrupted run has left.
         progress: Told after every question.
 
     Raises:
         CalibrationError: An interrupted run with other settings lies there, or the folder cannot be written.
-        DataError: No question could be answered.
+        DataError: No question could be answered, or most could not.
         Cancelled: The pool was interrupted.
     """
-    keyed = [(reference, _key(reference)) for reference in references.items]
-    digest = hashlib.sha256("\n".join(key for _, key in keyed).encode()).hexdigest()
-    outcomes = []
+    keyed = [_keyed(reference) for reference in references.items]
+    usable = "\n".join(key for reference, key in keyed if not reference.problem)
+    # What a relay would decide is not asked here, and no answer may be cut by the clock.
+    settings = replace(settings, initiation="best", deadline=None)
+    outcomes, journals = [], []
     for member in pool.members:
         origin = Origin(
             member=member.name,
             fingerprint=member.fingerprint,
             sampling=settings.sampling,
+            conditions=conditions_of(member.spec),
             max_tokens=settings.max_tokens,
             seed=settings.seed,
             reference=references.name,
-            reference_sha256=digest,
+            reference_sha256=hashlib.sha256(usable.encode()).hexdigest(),
+            reference_questions=len(keyed),
             questions=0,
             llama_cpp=build(),
             date="",
         )
-        outcomes.append(_calibrate(pool, origin, keyed, folder, settings, restart, progress))
+        run = json.dumps([asdict(origin), Relay(pool, settings).settings.stop])
+        digest = hashlib.sha256(run.encode()).hexdigest()
+        with Journal.open(folder / f"{member.name}.partial.jsonl", digest, restart=restart) as journal:
+            outcomes.append(_calibrate(pool, origin, keyed, folder, settings, journal, progress))
+        journals.append(journal)
+    for journal in journals:
+        journal.remove()
     return tuple(outcomes)
 
 
-def _key(reference: Reference) -> str:
-    return reference.key() if not reference.problem else f"problem {reference.where}"
+def _keyed(reference: Reference) -> tuple[Reference, str]:
+    """A reference with its key; one whose image cannot be read becomes a problem."""
+    if not reference.problem:
+        try:
+            return reference, reference.key()
+        except OSError as error:
+            reference = replace(reference, problem=f"{error.filename} cannot be read ({error.strerror})")
+    return reference, ""
 
 
 def _calibrate(
@@ -102,30 +120,42 @@ def _calibrate(
     keyed: Sequence[tuple[Reference, str]],
     folder: Path,
     settings: RelaySettings,
-    restart: bool,
+    journal: Journal,
     progress: Progress,
 ) -> Outcome:
-    with _journal(folder, origin, settings, restart) as journal:
-        resumed = len(journal.answers)
-        for done, (reference, key) in enumerate(keyed, 1):
-            if key not in journal.answers and key not in journal.problems:
-                journal.write(key, reference.where, _answer(pool, origin.member, reference, key, settings))
-            progress(origin.member, done, len(keyed))
-        order = dict.fromkeys(key for _, key in keyed if key in journal.answers)
-        if not order:
-            where, why = next(iter(journal.problems.values()), ("", "there is none"))
-            raise DataError(
-                f"{origin.member} could answer none of the {len(keyed)} reference questions ({where}: {why})",
-                "Mend the reference set, or use another",
-            )
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        answers = [np.array(journal.answers[key]) for key in order]
-        finished = replace(origin, questions=len(order), date=date)
-        calibration = MemberCalibration(finished, list(order), answers)
-        calibration.save(folder)
-        problems = tuple(journal.problems.values())
-        journal.finish()
-    return Outcome(calibration, problems, resumed)
+    resumed = len(journal.answers)
+    problems: list[tuple[str, str]] = []
+    for done, (reference, key) in enumerate(keyed, 1):
+        if key not in journal.answers:
+            answer = _answer(pool, origin.member, reference, key, settings)
+            if isinstance(answer, str):
+                problems.append((reference.where, answer))
+                _stop_if_most_fail(origin.member, problems, done)
+            else:
+                journal.write(key, answer)
+        progress(origin.member, done, len(keyed))
+    order = tuple(dict.fromkeys(key for _, key in keyed if key in journal.answers))
+    if not order:
+        where, why = problems[0] if problems else ("", "there is none")
+        raise DataError(
+            f"{origin.member} could answer none of the {len(keyed)} reference questions ({where}: {why})",
+            "Mend the reference set, or use another",
+        )
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    answers = [np.array(journal.answers[key]) for key in order]
+    calibration = MemberCalibration(replace(origin, questions=len(order), date=date), order, answers)
+    calibration.save(folder)
+    return Outcome(calibration, tuple(problems), resumed)
+
+
+def _stop_if_most_fail(member: str, problems: Sequence[tuple[str, str]], done: int) -> None:
+    if len(problems) > MOST_PROBLEMS and 2 * len(problems) > done:
+        where, why = problems[-1]
+        raise DataError(
+            f"{member} could not use {len(problems)} of the first {done} reference questions, such as "
+            f"{where}: {why}",
+            "Mend the reference set, or use another",
+        )
 
 
 def _answer(
@@ -151,76 +181,3 @@ def _answer(
     except MacrError as error:
         return error.found
     return logprobs or "the answer is empty"
-
-
-class _Journal:
-    """What one member has answered so far, one JSON line per question, synced to the disk line by line."""
-
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self.answers: dict[str, list[float]] = {}
-        self.problems: dict[str, tuple[str, str]] = {}
-        self._path, self._file = path, file
-
-    def take(self, line: bytes) -> None:
-        """Read back one line.
-
-        Raises:
-            ValueError: It is not whole.
-        """
-        row = json.loads(line)
-        if "problem" in row:
-            self.problems[row["key"]] = (row["where"], row["problem"])
-        else:
-            self.answers[row["key"]] = [float(value) for value in row["logprobs"]]
-
-    def write(self, key: str, where: str, answer: list[float] | str) -> None:
-        """Add one question."""
-        if isinstance(answer, str):
-            self.problems[key] = (where, answer)
-            row = {"key": key, "where": where, "problem": answer}
-        else:
-            self.answers[key] = answer
-            row = {"key": key, "logprobs": answer}  # type: ignore[dict-item]
-        self._file.write(json.dumps(row).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def finish(self) -> None:
-        """The calibration is saved, so the journal has done its work."""
-        self._path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _journal(folder: Path, origin: Origin, settings: RelaySettings, restart: bool) -> Iterator[_Journal]:
-    path = folder / f"{origin.member}.partial.jsonl"
-    run = {**asdict(origin), "stop": settings.stop}
-    head = json.dumps({"macr_calibrating": hashlib.sha256(json.dumps(run).encode()).hexdigest()}).encode()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if restart:
-            path.unlink(missing_ok=True)
-        with path.open("ab+") as file:
-            file.seek(0)
-            lines = file.read().split(b"\n")
-            # A kill can tear the last line; it is cut off, and its question is asked again.
-            torn = lines.pop()
-            if torn:
-                file.truncate(file.tell() - len(torn))
-            journal = _Journal(path, file)
-            if not lines:
-                file.write(head + b"\n")
-            elif lines[0] != head:
-                raise CalibrationError(
-                    f"{path} is an interrupted run with other questions, settings or model files",
-                    "Run that command again to finish it, or add --restart to drop it",
-                )
-            try:
-                for line in lines[1:]:
-                    journal.take(line)
-            except (ValueError, KeyError, TypeError):
-                raise CalibrationError(f"{path} is damaged", "Add --restart to begin anew") from None
-            yield journal
-    except OSError as error:
-        raise CalibrationError(
-            f"{error.filename or path} cannot be written ({error.strerror})", "Give another folder with --out"
-        ) from None

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from macr_local.errors import CalibrationError
+from macr_local.errors import CalibrationError, ConfigError
+from macr_local.origin import Origin
 from macr_local.protocol import Fingerprint
 from macr_local.relay.confidence import Calibration
 from macr_local.settings import Sampling
@@ -33,35 +34,6 @@ FEWEST_WINDOWS = 30
 """Fewer windows than this give no sigma worth dividing by."""
 
 _MEND = "macr-local calibrate REFERENCE"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a calibration was made with.
-
-    Attributes:
-        member: The member's name.
-        fingerprint: Its files and template.
-        sampling: How its tokens were drawn.
-        max_tokens: At most this many tokens an answer.
-        seed: Where the draws came from.
-        reference: Name of the reference set.
-        reference_sha256: Hash over its questions and images, in order.
-        questions: Questions that were answered.
-        llama_cpp: The build that computed it.
-        date: When it was finished (ISO 8601, UTC).
-    """
-
-    member: str
-    fingerprint: Fingerprint
-    sampling: Sampling
-    max_tokens: int
-    seed: int
-    reference: str
-    reference_sha256: str
-    questions: int
-    llama_cpp: str
-    date: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +135,18 @@ class MemberCalibration:
                 f"Calibrate again: {self.mend}",
             )
 
-    def notes(self, sampling: Sampling, build: str) -> tuple[str, ...]:
-        """What differs without making it useless: other sampling, another build of llama.cpp."""
+    def notes(
+        self, sampling: Sampling, build: str, conditions: Mapping[str, Any] | None = None
+    ) -> tuple[str, ...]:
+        """What differs without making it useless: sampling, conditions, the build of llama.cpp.
+
+        Args:
+            sampling: How tokens are drawn now.
+            build: What computes now (`engine.library.build`).
+            conditions: As `conditions_of` gives them; None does not compare them.
+        """
         name, found = self.origin.member, []
-        if sampling != self.origin.sampling:
-            mine, theirs = asdict(sampling), asdict(self.origin.sampling)
-            differs = [key for key in mine if mine[key] != theirs[key]]
-            changed = [f"{key} {theirs[key]:g}, not {mine[key]:g}" for key in differs]
+        if changed := self.origin.changes(sampling, conditions):
             found.append(f"{name} was calibrated with {', '.join(changed)}: its z may be shifted")
         if build != self.origin.llama_cpp:
             found.append(f"{name} was calibrated with {self.origin.llama_cpp}, this is {build}")
@@ -209,11 +186,13 @@ class MemberCalibration:
             origin = record["origin"]
             origin["fingerprint"] = Fingerprint(**origin["fingerprint"])
             origin["sampling"] = Sampling(**origin["sampling"])
+            origin["conditions"] = dict(origin["conditions"])
             keys, logprobs = _unpack(packed)
             return cls(Origin(**origin), keys, logprobs, mend=mend)
-        except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (ValueError, KeyError, TypeError, ConfigError, zipfile.BadZipFile) as error:
             raise CalibrationError(
-                f"{where} is damaged ({type(error).__name__}: {error})", f"Calibrate again: {mend}"
+                f"{where} is damaged ({type(error).__name__}: {str(error).rstrip('.')})",
+                f"Calibrate again: {mend}",
             ) from None
 
     def save(self, folder: Path) -> None:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from macr_local.errors import DataError
@@ -38,7 +39,11 @@ class Reference:
     problem: str = ""
 
     def key(self) -> str:
-        """A hash of the question and of the images' bytes; the same wherever the files lie."""
+        """A hash of the question and of the images' bytes; the same wherever the files lie.
+
+        Raises:
+            OSError: An image cannot be read.
+        """
         digest = hashlib.sha256(json.dumps(self.question).encode())
         for image in self.images:
             data = image.read_bytes() if isinstance(image, Path) else image
@@ -74,7 +79,7 @@ def read(source: str | Path) -> ReferenceSet:
         source: ``easy-vqa`` (its training half; ``easy-vqa:test`` is the other), a folder, or a file that
             ends in ``.jsonl`` or ``.tsv``. A folder holds ``questions.jsonl`` or ``questions.tsv``, or images
             with their question in a ``.txt`` file of the same name. Image paths are relative to the file
-            that names them.
+            that names them. A TSV row with options (columns A, B, ...) is asked with them.
 
     Raises:
         DataError: There is no such set, or it is in no form that is known. A row that cannot be used is no
@@ -101,6 +106,8 @@ def read(source: str | Path) -> ReferenceSet:
         return _checked(name, readers[path.suffix.lower()](path), path)
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({error})", "Save it as UTF-8") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})", "Check its permissions") from None
 
 
 def _checked(name: str, items: Iterable[Reference], path: Path) -> ReferenceSet:
@@ -131,11 +138,15 @@ def _easy_vqa(half: str) -> ReferenceSet:
 def _folder(path: Path) -> Iterator[Reference]:
     for image in sorted(path.iterdir()):
         if image.suffix.lower() in IMAGE_SUFFIXES:
-            question = image.with_suffix(".txt")
-            if question.is_file():
-                yield _reference(image.name, question.read_text("utf-8-sig").strip(), [image])
+            beside = image.with_suffix(".txt")
+            try:
+                question = beside.read_text("utf-8-sig").strip()
+            except FileNotFoundError:
+                yield Reference(image.name, "", (), f"there is no {beside.name} with its question")
+            except (OSError, UnicodeDecodeError) as error:
+                yield Reference(image.name, "", (), f"{beside.name} cannot be read ({error})")
             else:
-                yield Reference(image.name, "", (), f"there is no {question.name} with its question")
+                yield _reference(image.name, question, [image])
 
 
 def _jsonl(path: Path) -> Iterator[Reference]:
@@ -178,7 +189,18 @@ def _tsv(path: Path) -> Iterator[Reference]:
         except ValueError as error:
             yield Reference(where, "", (), str(error))
         else:
-            yield _reference(where, row["question"], images)
+            yield _reference(where, _asked(row), images)
+
+
+def _asked(row: Mapping[str, Any]) -> str | None:
+    """The question of a TSV row; with its options, in VLMEvalKit's default words, where it has some."""
+    question: str | None = row["question"]
+    options = [f"{letter}. {text}" for letter in ascii_uppercase if (text := row.get(letter))]
+    if not question or not options:
+        return question
+    hint = [f"Hint: {row['hint']}"] if row.get("hint") else []
+    end = "Please select the correct answer from the options above. \n"
+    return "\n".join([*hint, f"Question: {question}", "Options:", *options, end])
 
 
 def _cells(row: Mapping[str, Any], by_index: Mapping[str, str], folder: Path) -> list[Path | bytes]:
@@ -192,7 +214,7 @@ def _cells(row: Mapping[str, Any], by_index: Mapping[str, str], folder: Path) ->
     cell = (row.get("image") or "").strip()
     if len(cell) <= _LONGEST_REFERENCE and cell in by_index and cell != row.get("image_path"):
         target = by_index[cell].strip()
-        if len(target) <= _LONGEST_REFERENCE and not (folder / target).is_file():
+        if len(target) <= _LONGEST_REFERENCE and not _is_file(folder / target):
             raise ValueError(f"its image is that of row {cell}, which has none")
         cell = target
     return [_cell(one, folder) for one in _listed(cell)]
@@ -211,7 +233,7 @@ def _listed(cell: str) -> list[str]:
 
 
 def _cell(cell: str, folder: Path) -> Path | bytes:
-    if len(cell) <= 1024 and (folder / cell).is_file():
+    if len(cell) <= 1024 and _is_file(folder / cell):
         return folder / cell
     try:
         data = base64.b64decode(cell, validate=True)
@@ -225,7 +247,16 @@ def _cell(cell: str, folder: Path) -> Path | bytes:
 def _reference(where: str, question: object, images: list[Path] | list[Path | bytes]) -> Reference:
     if not isinstance(question, str) or not question.strip():
         return Reference(where, "", (), "it has no question")
-    missing = [image for image in images if isinstance(image, Path) and not image.is_file()]
+    if any("\ud800" <= char <= "\udfff" for char in question):
+        return Reference(where, "", (), "its question holds half a character (a lone surrogate)")
+    missing = [image for image in images if isinstance(image, Path) and not _is_file(image)]
     if missing:
         return Reference(where, question, (), f"there is no image {missing[0]}")
     return Reference(where, question, tuple(images))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # base64 is too long for a name; a name may not hold a NUL
+        return False

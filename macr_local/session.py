@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from macr_local import strategies
 from macr_local.engine.library import build
 from macr_local.errors import CalibrationError
+from macr_local.origin import conditions_of
 from macr_local.pool import Pool
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
@@ -92,10 +93,11 @@ class Relay:
     def _calibration(self, member: Member) -> Calibration:
         return self.pool.calibration(member.name).at(self.settings.window)
 
-    def _calibration_notes(self, members: tuple[str, ...]) -> Iterator[str]:
+    def _calibration_notes(self, members: tuple[str, ...], prompt: Prompt) -> Iterator[str]:
         for name in members:
             with suppress(CalibrationError):  # where one is required, its lack was an error before
-                yield from self.pool.calibration(name).notes(self.settings.sampling, build())
+                conditions = conditions_of(self.pool.member(name).spec, prompt)
+                yield from self.pool.calibration(name).notes(self.settings.sampling, build(), conditions)
 
 
 def _with_stops(settings: RelaySettings, pool: Pool) -> RelaySettings:
@@ -149,7 +151,8 @@ class Stream(Iterator[Event]):
                 )
                 for event in relay._run(case):
                     if isinstance(event, Started):
-                        event = replace(event, notes=(*event.notes, *relay._calibration_notes(event.members)))
+                        notes = relay._calibration_notes(event.members, self._prompt)
+                        event = replace(event, notes=(*event.notes, *notes))
                     yield event
         finally:
             with relay._lock:

@@ -52,7 +52,9 @@ class Shift:
 
 
 def shift(calibrations: Mapping[str, MemberCalibration], window: int, *, seed: int = 0) -> Shift | None:
-    """Measure the shift between members; None with fewer than two members or eight shared questions.
+    """Measure the shift between members.
+
+    None with fewer than two members or eight shared questions, or where a member's windows are all alike.
 
     Args:
         calibrations: By member's name.
@@ -69,6 +71,8 @@ def shift(calibrations: Mapping[str, MemberCalibration], window: int, *, seed: i
     }
     rng = np.random.default_rng(seed)
     half = rng.permutation(len(shared)) < len(shared) // 2
+    if any(x[half].std() == 0 for x in drawn.values()):
+        return None
     held_out = {name: (x[~half] - x[half].mean()) / x[half].std(ddof=1) for name, x in drawn.items()}
     picks = rng.integers(0, len(shared), (_RESAMPLES, len(shared)))
     held_picks = rng.integers(0, int((~half).sum()), (_RESAMPLES, int((~half).sum())))

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from macr_local.cli.console import say, verbose_option
+from macr_local.cli.console import report, say, verbose_option
+from macr_local.cli.interrupt import Interrupts
+from macr_local.cli.options import sampling_of, sampling_options
 from macr_local.errors import Cancelled, DataError
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ macr-local calibrate my-questions.jsonl --pool models.toml#mine
 @click.option("--limit", type=click.IntRange(min=2), metavar="N", help="A seeded sample of the questions.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For the sample and for every draw.")
 @click.option("--max-tokens", type=int, metavar="N", help="At most this many tokens of answer.")
-@click.option("--temperature", type=float, metavar="T", help="Default: the pool's.")
+@sampling_options
 @click.option("--window", type=click.IntRange(min=1), metavar="W", help="The w shown. Default: the pool's.")
 @click.option(
     "--out", type=click.Path(file_okay=False), metavar="FOLDER", help="Default: the pool's own folder."
@@ -60,7 +62,8 @@ def calibrate(reference: str, **options: Any) -> None:
     if folder is None:
         raise click.UsageError("The pool names no calibration folder; give one with --out")
     references = read(reference).sample(options["limit"], options["seed"])
-    with ExitStack() as stack:
+    with Interrupts() as interrupts, ExitStack() as stack:
+        interrupts.give_up = lambda: report(_interrupted())
         progress = stack.enter_context(_Bar()) if sys.stderr.isatty() else _Lines()
         try:
             with Pool.open(spec) as pool:
@@ -68,9 +71,7 @@ def calibrate(reference: str, **options: Any) -> None:
                     pool, references, folder, settings, restart=options["restart"], progress=progress
                 )
         except KeyboardInterrupt:
-            raise Cancelled(
-                "Calibrating was interrupted", "Run the same command again to go on where it stopped"
-            ) from None
+            raise _interrupted() from None
     _show(outcomes, settings.window, folder, as_json=options["as_json"])
     problems = {problem for outcome in outcomes for problem in outcome.problems}
     if problems:
@@ -81,13 +82,14 @@ def calibrate(reference: str, **options: Any) -> None:
         )
 
 
+def _interrupted() -> Cancelled:
+    return Cancelled("Calibrating was interrupted", "Run the same command again to go on where it stopped")
+
+
 def _settings(pool: RelaySettings, options: dict[str, Any]) -> RelaySettings:
-    sampling = pool.sampling
-    if options["temperature"] is not None:
-        sampling = replace(sampling, temperature=options["temperature"])
     return replace(
         pool,
-        sampling=sampling,
+        sampling=sampling_of(pool.sampling, options),
         seed=options["seed"],
         window=options["window"] or pool.window,
         max_tokens=options["max_tokens"] or pool.max_tokens,

@@ -8,12 +8,21 @@ from typing import Any, get_args
 
 import click
 
-from macr_local.settings import BidMode, RelaySettings, Selection, Trigger
+from macr_local.settings import BidMode, RelaySettings, Sampling, Selection, Trigger
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n")
 _RELAY = (
     "window", "threshold", "initiation", "keep_trial", "trigger", "selection", "hysteresis", "cooldown",
     "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
+)  # fmt: skip
+
+_DRAWS = (
+    click.option("--temperature", type=float, metavar="T", help="0 takes the most probable token."),
+    click.option("--top-k", type=int, metavar="K", help="Sample among the K most probable tokens; 0 is all."),
+    click.option("--top-p", type=float, metavar="P", help="Sample among tokens of this total probability."),
+    click.option("--min-p", type=float, metavar="P", help="Drop tokens below this share of the best one's."),
+    click.option("--repeat-penalty", type=float, metavar="R", help="Penalty on recent tokens; 1 is off."),
+    click.option("--repeat-last-n", type=int, metavar="N", help="Tokens that the repeat penalty looks at."),
 )  # fmt: skip
 
 _OPTIONS = (
@@ -28,12 +37,7 @@ _OPTIONS = (
     click.option("--max-relays", type=int, metavar="N", help="At most this many bidding rounds."),
     click.option("--prune/--no-prune", default=None, help="Stop bids that cannot win; same outcome."),
     click.option("--bids", type=click.Choice(get_args(BidMode)), help="One by one, or side by side."),
-    click.option("--temperature", type=float, metavar="T", help="0 takes the most probable token."),
-    click.option("--top-k", type=int, metavar="K", help="Sample among the K most probable tokens; 0 is all."),
-    click.option("--top-p", type=float, metavar="P", help="Sample among tokens of this total probability."),
-    click.option("--min-p", type=float, metavar="P", help="Drop tokens below this share of the best one's."),
-    click.option("--repeat-penalty", type=float, metavar="R", help="Penalty on recent tokens; 1 is off."),
-    click.option("--repeat-last-n", type=int, metavar="N", help="Tokens that the repeat penalty looks at."),
+    *_DRAWS,
     click.option("--seed", type=int, metavar="N", help="The same seed gives the same answer."),
     click.option("--max-tokens", type=int, metavar="N", help="At most this many tokens of answer."),
     click.option("--deadline", type=float, metavar="SECONDS", help="End the answer after this time."),
@@ -48,6 +52,13 @@ def relay_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def sampling_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that set how tokens are drawn; one that is not given leaves the pool's setting."""
+    for option in reversed(_DRAWS):
+        command = option(command)
+    return command
+
+
 def settings_of(pool: RelaySettings, options: Mapping[str, Any]) -> RelaySettings:
     """A pool's settings with what the user gave in their place.
 
@@ -58,8 +69,16 @@ def settings_of(pool: RelaySettings, options: Mapping[str, Any]) -> RelaySetting
     Raises:
         ConfigError: A value is out of range.
     """
-    sampling = {key: options[key] for key in _SAMPLING if options[key] is not None}
     relay = {key: options[key] for key in _RELAY if options[key] is not None}
     if options["stop"]:
         relay["stop"] = tuple(options["stop"])
-    return replace(pool, sampling=replace(pool.sampling, **sampling), **relay)
+    return replace(pool, sampling=sampling_of(pool.sampling, options), **relay)
+
+
+def sampling_of(pool: Sampling, options: Mapping[str, Any]) -> Sampling:
+    """A pool's way to draw tokens with what the user gave in its place.
+
+    Raises:
+        ConfigError: A value is out of range.
+    """
+    return replace(pool, **{key: options[key] for key in _SAMPLING if options[key] is not None})
