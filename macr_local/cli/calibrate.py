@@ -73,9 +73,9 @@ def calibrate(reference: str, **options: Any) -> None:
         except KeyboardInterrupt:
             raise _interrupted() from None
     _show(outcomes, settings.window, folder, as_json=options["as_json"])
-    problems = {problem for outcome in outcomes for problem in outcome.problems}
+    problems = {where: why for outcome in outcomes for where, why in outcome.problems}
     if problems:
-        where, why = min(problems)
+        where, why = next(iter(problems.items()))
         raise DataError(
             f"{len(problems)} of {len(references.items)} questions could not be used, such as {where}: {why}",
             "The others are calibrated; mend the rows and calibrate again to include them",

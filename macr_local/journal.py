@@ -1,0 +1,101 @@
+"""What one member has answered so far while it is calibrated: one JSON line per question, each on the disk.
+
+A kill at any moment loses at most the question that was being answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from macr_local.errors import CalibrationError
+
+
+class Journal:
+    """The log-probabilities of finished answers, by question key.
+
+    Attributes:
+        answers: One list per finished question, natural log, the end token included.
+    """
+
+    def __init__(self, path: Path, file: IO[bytes]) -> None:
+        self.answers: dict[str, list[float]] = {}
+        self._path, self._file = path, file
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, run: str, *, restart: bool = False) -> Iterator[Journal]:
+        """Open a journal to go on with it, or begin one.
+
+        Args:
+            path: Where it lies.
+            run: What must agree for its answers to be of use: questions, settings, files.
+            restart: Drop what is there.
+
+        Raises:
+            CalibrationError: It is of another run, is damaged, or cannot be written.
+        """
+        head = json.dumps({"macr_calibrating": run}).encode()
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if restart:
+                path.unlink(missing_ok=True)
+            file = path.open("ab+")
+        except OSError as error:
+            raise _cannot_be_written(path, error) from None
+        with file:
+            journal = cls(path, file)
+            journal._read(head)
+            yield journal
+
+    def write(self, key: str, answer: list[float]) -> None:
+        """Add one finished question.
+
+        Raises:
+            CalibrationError: It cannot be written.
+        """
+        self._append(json.dumps({"key": key, "logprobs": answer}).encode())
+        self.answers[key] = answer
+
+    def remove(self) -> None:
+        """The run is complete and saved, so the journal has done its work."""
+        self._path.unlink(missing_ok=True)
+
+    def _read(self, head: bytes) -> None:
+        self._file.seek(0)
+        lines = self._file.read().split(b"\n")
+        # A kill can tear the last line; it is cut off, and its question is asked again.
+        torn = lines.pop()
+        if torn:
+            self._file.truncate(self._file.tell() - len(torn))
+        if not lines:
+            self._append(head)
+        elif lines[0] != head:
+            raise CalibrationError(
+                f"{self._path} is an interrupted run with other questions, settings or model files",
+                "Run that command again to finish it, or add --restart to drop it",
+            )
+        try:
+            for line in lines[1:]:
+                row = json.loads(line)
+                self.answers[row["key"]] = [float(value) for value in row["logprobs"]]
+        except (ValueError, KeyError, TypeError):
+            raise CalibrationError(f"{self._path} is damaged", "Add --restart to begin anew") from None
+
+    def _append(self, line: bytes) -> None:
+        try:
+            self._file.write(line + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise _cannot_be_written(self._path, error) from None
+
+
+def _cannot_be_written(path: Path, error: OSError) -> CalibrationError:
+    return CalibrationError(
+        f"{error.filename or path} cannot be written ({error.strerror})", "Give another folder with --out"
+    )
