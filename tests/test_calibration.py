@@ -13,16 +13,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from macr_local import Pool, Sampling
+from macr_local import Pool, Relay, Sampling
 from macr_local.calibrating import calibrate
-from macr_local.calibration import MemberCalibration, Origin
+from macr_local.calibration import MemberCalibration
+from macr_local.engine.library import build
 from macr_local.errors import CalibrationError, Cancelled, DataError
+from macr_local.origin import Origin, conditions_of
+from macr_local.prompt import Prompt
 from macr_local.protocol import Fingerprint
 from macr_local.references import Reference, ReferenceSet, read
+from macr_local.relay.events import Started
 from macr_local.shift import shift
+from macr_local.specs import ImageLimits, MemberSpec
 
 PRINT = Fingerprint("a" * 64, "b" * 64, "Q8_0", "c" * 64)
-ORIGIN = Origin("m", PRINT, Sampling(), 96, 0, "set", "d" * 64, 2, "llama-cpp-python 0.3.36", "2026-01-01")
+ORIGIN = Origin(
+    member="m", fingerprint=PRINT, sampling=Sampling(),
+    conditions=conditions_of(MemberSpec("m", Path("m.gguf"))),
+    max_tokens=96, seed=0, reference="set", reference_sha256="d" * 64, reference_questions=3, questions=2,
+    llama_cpp="llama-cpp-python 0.3.36", date="2026-01-01T00:00:00+00:00",
+)  # fmt: skip
 
 
 def made(answers: list[list[float]]) -> MemberCalibration:
@@ -100,7 +110,36 @@ def test_other_sampling_and_another_build_are_noted_and_not_refused() -> None:
     )
 
 
-@pytest.mark.parametrize("damage", ["missing", "json", "npz", "format", "keys", "pair"])
+def test_other_conditions_are_noted_and_a_prompt_stands_above_its_member() -> None:
+    calibration = made(noise(5))
+    spec = MemberSpec("m", Path("m.gguf"))
+
+    def notes(spec: MemberSpec, prompt: Prompt | None = None) -> tuple[str, ...]:
+        return calibration.notes(Sampling(), ORIGIN.llama_cpp, conditions_of(spec, prompt))
+
+    assert notes(spec) == notes(spec, Prompt("?")) == ()
+    other = replace(spec, kv_type="q8_0", images=ImageLimits(square=64))
+    assert notes(other) == (
+        "m was calibrated with kv_type f16, not q8_0, square unset, not 64: its z may be shifted",
+    )
+    assert notes(replace(spec, think=True), Prompt("?", system="Be brief.", think=False)) == (
+        "m was calibrated with another system prompt, think unset, not false: its z may be shifted",
+    )
+
+
+def test_a_relay_says_when_it_asks_otherwise_than_was_calibrated(tiny: Pool) -> None:
+    relay = Relay(tiny, strategy="single", leader="tiny-internvl")
+    prompt = Prompt("what shape is in the image?")
+    noted = []
+    for asked in (prompt, replace(prompt, system="Answer.")):
+        with relay.stream(asked) as stream:
+            started = next(stream)
+            assert isinstance(started, Started)
+            noted.append(any("another system prompt" in note for note in started.notes))
+    assert noted == [False, True]
+
+
+@pytest.mark.parametrize("damage", ["missing", "json", "npz", "format", "keys", "value", "pair"])
 def test_damaged_files_are_one_clear_line(damage: str, tmp_path: Path) -> None:
     made(noise(5)).save(tmp_path)
     where = tmp_path / "m.json"
@@ -113,6 +152,9 @@ def test_damaged_files_are_one_clear_line(damage: str, tmp_path: Path) -> None:
         (tmp_path / "m.npz").write_bytes((tmp_path / "m.npz").read_bytes()[:-40])
     elif damage == "format":
         where.write_text(json.dumps({**record, "macr_calibration": 99}))
+    elif damage == "value":
+        record["origin"]["sampling"]["temperature"] = -1
+        where.write_text(json.dumps(record))
     elif damage == "keys":
         del record["origin"]["sampling"]
         where.write_text(json.dumps(record))
@@ -170,6 +212,24 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(
     )
 
 
+def test_members_that_were_finished_before_an_interruption_are_not_asked_again(
+    tiny: Pool, references: ReferenceSet, tmp_path: Path
+) -> None:
+    third = tiny.members[2].name
+
+    def stop(member: str, done: int, total: int) -> None:
+        if member == third and done == 4:
+            raise Cancelled("stop")
+
+    few = ReferenceSet("few", references.items[:6])
+    with pytest.raises(Cancelled):
+        calibrate(tiny, few, tmp_path, tiny.spec.settings, progress=stop)
+    outcomes = calibrate(tiny, few, tmp_path, tiny.spec.settings)
+    assert [outcome.resumed for outcome in outcomes] == [6, 6, 4]
+    assert list(tmp_path.glob("*.partial.jsonl")) == []
+    assert [o.resumed for o in calibrate(tiny, few, tmp_path, tiny.spec.settings)] == [0, 0, 0]
+
+
 def test_an_interrupted_run_with_other_settings_is_not_mixed_in(
     one: Pool, references: ReferenceSet, tmp_path: Path
 ) -> None:
@@ -201,6 +261,41 @@ def test_rows_that_cannot_be_used_are_reported_and_the_others_count(
         calibrate(one, ReferenceSet("bad", bad), tmp_path, one.spec.settings)
 
 
+def test_an_image_that_is_gone_since_the_set_was_read_is_a_problem_and_tried_again(
+    one: Pool, references: ReferenceSet, tmp_path: Path
+) -> None:
+    image = tmp_path / "x.png"
+    gone = ReferenceSet("gone", (Reference("row 1", "what?", (image,)), *references.items[:2]))
+    for _ in range(2):
+        outcome = calibrate(one, gone, tmp_path, one.spec.settings)[0]
+        ((where, why),) = outcome.problems
+        assert (where, why) == ("row 1", f"{image} cannot be read (No such file or directory)")
+        assert outcome.calibration.origin.reference_questions == 3
+        assert outcome.calibration.origin.questions == 2
+
+
+def test_a_set_that_is_mostly_unusable_stops_early(
+    one: Pool, references: ReferenceSet, tmp_path: Path
+) -> None:
+    bad = [Reference(f"row {i}", f"what {i}?", (b"this is no image",)) for i in range(200)]
+    seen: list[int] = []
+    with pytest.raises(DataError, match=r"could not use 21 of the first 23 .* row 20: "):
+        calibrate(
+            one, ReferenceSet("bad", (*references.items[:2], *bad)), tmp_path, one.spec.settings,
+            progress=lambda member, done, total: seen.append(done),
+        )  # fmt: skip
+    assert seen[-1] == 22
+
+
+def test_what_only_a_relay_needs_does_not_touch_a_calibration(
+    one: Pool, references: ReferenceSet, tmp_path: Path
+) -> None:
+    plain = calibrate(one, references, tmp_path / "a", one.spec.settings)[0].calibration
+    relay = replace(one.spec.settings, initiation="a member that is not loaded", deadline=1e-9)
+    other = calibrate(one, references, tmp_path / "b", relay)[0].calibration
+    assert all(map(np.array_equal, plain.logprobs, other.logprobs))
+
+
 def test_sampled_answers_depend_on_the_question_and_not_on_the_order(
     one: Pool, references: ReferenceSet, tmp_path: Path
 ) -> None:
@@ -225,7 +320,18 @@ def test_the_embedded_pools_are_calibrated_for_their_files(
         calibration = pool.calibration(member.name)
         assert calibration.at(pool.spec.settings.window).sigma > 0
         assert calibration.origin.questions >= 200
-        assert calibration.notes(pool.spec.settings.sampling, calibration.origin.llama_cpp) == ()
+        assert calibration.notes(pool.spec.settings.sampling, build(), conditions_of(member.spec)) == ()
+
+
+def test_the_shipped_log_probabilities_are_those_that_the_models_give(tiny: Pool, tmp_path: Path) -> None:
+    shipped = read("easy-vqa").sample(400, 0)
+    few = ReferenceSet(shipped.name, shipped.items[:8])
+    for outcome in calibrate(tiny, few, tmp_path, tiny.spec.settings):
+        stored = tiny.calibration(outcome.calibration.origin.member)
+        assert outcome.calibration.keys == stored.keys[:8]
+        ours, theirs = np.concatenate(outcome.calibration.logprobs), np.concatenate(stored.logprobs[:8])
+        # Other CPUs round otherwise, so that single tokens may differ; their mean hardly does.
+        assert ours.mean() == pytest.approx(theirs.mean(), abs=0.02)
 
 
 def test_a_shift_is_found_and_standardising_removes_it() -> None:
@@ -239,3 +345,4 @@ def test_a_shift_is_found_and_standardising_removes_it() -> None:
     assert found.f_all_windows > found.f_one_window > 10
     assert shift(apart, 4) == found, "seeded"
     assert shift({"a": apart["a"]}, 4) is None
+    assert shift({**apart, "b": made([[-0.5] * 20] * 200)}, 4) is None

@@ -46,6 +46,15 @@ def test_a_folder_of_images_with_text_files(tmp_path: Path) -> None:
     ]
 
 
+def test_a_text_file_that_is_not_utf8_is_a_problem_of_its_row(tmp_path: Path) -> None:
+    for name, text in (("a", b"what?"), ("b", b"\xff\xfe")):
+        (tmp_path / f"{name}.png").write_bytes(picture())
+        (tmp_path / f"{name}.txt").write_bytes(text)
+    fine, broken = read(tmp_path).items
+    assert not fine.problem
+    assert broken.problem.startswith("b.txt cannot be read")
+
+
 def test_a_folder_with_a_jsonl_file(tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(picture())
     rows = [{"image": "x.png", "question": "one?"}, {"images": ["x.png", "x.png"], "question": "two?"}]
@@ -63,6 +72,9 @@ def test_a_folder_with_a_jsonl_file(tmp_path: Path) -> None:
         ('{"image": "x.png"}', "it has no question"),
         ('{"image": "none.png", "question": "?"}', "there is no image"),
         ('{"image": 3, "question": "?"}', "neither a path nor a list"),
+        ('{"image": "x.png", "question": "\\ud800"}', "half a character"),
+        (json.dumps({"image": "x" * 400, "question": "?"}), "there is no image"),
+        ('{"image": "x\\u0000", "question": "?"}', "there is no image"),
     ],
 )
 def test_a_bad_row_carries_its_problem_and_its_place(line: str, problem: str, tmp_path: Path) -> None:
@@ -82,6 +94,27 @@ def test_a_tsv_with_base64_images(ends: str, mark: str, tmp_path: Path) -> None:
     found = read(tsv(tmp_path / "set.tsv", rows, ends=ends, mark=mark))
     assert [item.images for item in found.items] == [(picture(i),) for i in range(3)]
     assert [item.question for item in found.items] == ["q0?", "q1?", "q2?"]
+
+
+def test_a_small_image_in_base64_is_not_taken_for_a_path(tmp_path: Path) -> None:
+    # A path of this length is legal, a name is not: asking for it is an error of the operating system.
+    data = b"\x89PNG" + bytes(400)
+    rows = [{"index": "1", "image": base64.b64encode(data).decode(), "question": "?"}]
+    (item,) = read(tsv(tmp_path / "set.tsv", rows)).items
+    assert item.images == (data,)
+
+
+def test_a_tsv_row_with_options_is_asked_with_them(tmp_path: Path) -> None:
+    rows = [
+        {"image": coded(), "question": "Which?", "hint": "Look.", "A": "red", "B": "blue", "C": ""},
+        {"image": coded(), "question": "What?", "hint": "Look.", "A": "", "B": "", "C": ""},
+    ]
+    choice, open_one = read(tsv(tmp_path / "set.tsv", rows)).items
+    assert choice.question == (
+        "Hint: Look.\nQuestion: Which?\nOptions:\nA. red\nB. blue\n"
+        "Please select the correct answer from the options above. \n"
+    )
+    assert open_one.question == "What?"
 
 
 def test_a_cell_may_name_another_row_also_a_later_one(tmp_path: Path) -> None:
