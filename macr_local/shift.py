@@ -30,7 +30,7 @@ class Gap:
     raw: float
     raw_interval: tuple[float, float]
     standardised: float
-    """After mu and sigma of one half of the questions are applied to the other half."""
+    """Of one half of the questions, with mu and sigma from all windows of the other half."""
     standardised_interval: tuple[float, float]
 
 
@@ -59,30 +59,64 @@ def shift(calibrations: Mapping[str, MemberCalibration], window: int, *, seed: i
     Args:
         calibrations: By member's name.
         window: w.
-        seed: For the windows that are drawn and for the resampling.
+        seed: For the windows that are drawn, the halves and the resampling.
     """
     means = {name: _by_key(calibration, window) for name, calibration in calibrations.items()}
     shared = sorted(set.intersection(*(set(found) for found in means.values()))) if means else []
     if len(means) < 2 or len(shared) < 8:
         return None
-    drawn = {
-        name: np.array([_draw(found[key], name, key, seed) for key in shared])
-        for name, found in means.items()
-    }
+    drawn = [
+        np.array([_draw(found[key], name, key, seed) for key in shared]) for name, found in means.items()
+    ]
+    moments = [np.array([_moments(found[key]) for key in shared]) for found in means.values()]
     rng = np.random.default_rng(seed)
-    half = rng.permutation(len(shared)) < len(shared) // 2
-    if any(x[half].std() == 0 for x in drawn.values()):
+    everyone = rng.permutation(len(shared))
+    fit, held = np.split(everyone, [len(shared) // 2])
+    if any(_mu_sigma(member[fit])[1] <= 0 for member in moments):
         return None
-    held_out = {name: (x[~half] - x[half].mean()) / x[half].std(ddof=1) for name, x in drawn.items()}
-    picks = rng.integers(0, len(shared), (_RESAMPLES, len(shared)))
-    held_picks = rng.integers(0, int((~half).sum()), (_RESAMPLES, int((~half).sum())))
+    found = _distances(drawn, moments, everyone, fit, held)
+    # mu and sigma are themselves estimates: each resample makes them anew, or the intervals were too narrow.
+    spread = [
+        _distances(drawn, moments, *(rng.choice(part, len(part)) for part in (everyone, fit, held)))
+        for _ in range(_RESAMPLES)
+    ]
+    low, high = np.nanpercentile(spread, [2.5, 97.5], axis=0)
     gaps = tuple(
-        Gap(a, b, _d(drawn[a], drawn[b]), _interval(drawn[a], drawn[b], picks),
-            _d(held_out[a], held_out[b]), _interval(held_out[a], held_out[b], held_picks))
-        for a, b in combinations(means, 2)
-    )  # fmt: skip
+        Gap(first, second, float(raw), (float(a), float(b)), float(standardised), (float(c), float(d)))
+        for (first, second), (raw, standardised), (a, c), (b, d) in zip(
+            combinations(means, 2), found, low, high, strict=True
+        )
+    )
     pooled = [np.concatenate(list(found.values())) for found in means.values()]
-    return Shift(len(shared), gaps, _f([*drawn.values()]), _f(pooled))
+    return Shift(len(shared), gaps, _f(drawn), _f(pooled))
+
+
+def _distances(
+    drawn: Sequence[NDArray[np.float64]],
+    moments: Sequence[NDArray[np.float64]],
+    everyone: NDArray[np.int64],
+    fit: NDArray[np.int64],
+    held: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Cohen's d of each pair, (pairs, 2): raw over everyone; of held, with mu and sigma from fit."""
+    raw = [x[everyone] for x in drawn]
+    standardised = []
+    for x, member in zip(drawn, moments, strict=True):
+        mu, sigma = _mu_sigma(member[fit])
+        standardised.append((x[held] - mu) / sigma if sigma > 0 else np.full(len(held), np.nan))
+    pairs = list(combinations(range(len(drawn)), 2))
+    return np.array([(_d(raw[a], raw[b]), _d(standardised[a], standardised[b])) for a, b in pairs])
+
+
+def _moments(means: NDArray[np.float64]) -> tuple[float, float, float]:
+    return len(means), means.sum(), (means**2).sum()
+
+
+def _mu_sigma(moments: NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard deviation (ddof = 1) over all windows of some questions, from (questions, 3)."""
+    n, total, squares = moments.sum(axis=0)
+    variance = (squares - total**2 / n) / (n - 1)
+    return float(total / n), float(np.sqrt(variance)) if variance > 1e-12 * squares / n else 0.0
 
 
 def _by_key(calibration: MemberCalibration, window: int) -> dict[str, NDArray[np.float64]]:
@@ -98,14 +132,7 @@ def _draw(means: NDArray[np.float64], name: str, key: str, seed: int) -> float:
 
 def _d(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     pooled = np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / 2)
-    return float((a.mean() - b.mean()) / pooled) if pooled > 0 else 0.0
-
-
-def _interval(
-    a: NDArray[np.float64], b: NDArray[np.float64], picks: NDArray[np.int64]
-) -> tuple[float, float]:
-    low, high = np.percentile([_d(a[pick], b[pick]) for pick in picks], [2.5, 97.5])
-    return float(low), float(high)
+    return float((a.mean() - b.mean()) / pooled) if pooled != 0 else 0.0
 
 
 def _f(groups: Sequence[NDArray[np.float64]]) -> float:

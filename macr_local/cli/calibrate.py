@@ -63,7 +63,7 @@ def calibrate(reference: str, **options: Any) -> None:
         raise click.UsageError("The pool names no calibration folder; give one with --out")
     references = read(reference).sample(options["limit"], options["seed"])
     with Interrupts() as interrupts, ExitStack() as stack:
-        interrupts.give_up = lambda: report(_interrupted())
+        interrupts.give_up = _give_up
         progress = stack.enter_context(_Bar()) if sys.stderr.isatty() else _Lines()
         try:
             with Pool.open(spec) as pool:
@@ -84,6 +84,13 @@ def calibrate(reference: str, **options: Any) -> None:
 
 def _interrupted() -> Cancelled:
     return Cancelled("Calibrating was interrupted", "Run the same command again to go on where it stopped")
+
+
+def _give_up() -> None:
+    """The last words where llama.cpp does not come back in time; the bar had hidden the cursor."""
+    if sys.stderr.isatty():
+        say("\x1b[?25h", err=True)
+    report(_interrupted())
 
 
 def _settings(pool: RelaySettings, options: dict[str, Any]) -> RelaySettings:
