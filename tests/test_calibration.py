@@ -363,6 +363,6 @@ def test_the_interval_after_standardising_counts_the_error_of_mu_and_sigma(
         assert found is not None
         low, high = found.gaps[0].standardised_interval
         inside += low <= 0 <= high
-    # Nothing is left after standardising, so 95 % of intervals hold 0. Where mu and sigma are taken as known, 45
-    # of these 60 do.
+    # Nothing is left after standardising, so 95 % of intervals hold 0. Where mu and sigma are taken as known,
+    # 45 of these 60 do.
     assert inside >= 54
