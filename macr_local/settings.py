@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from macr_local.errors import ConfigError
+from macr_local.utf8 import is_text
 
 Trigger = Literal["confidence", "sentence", "never"]
 Selection = Literal["best", "order"]
 BidMode = Literal["turn", "parallel"]
+
+_MOST = 2**31 - 1
+"""No count of tokens or rounds is larger: it is what llama.cpp counts with."""
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,7 @@ class Sampling:
     """
 
     temperature: float = 0.0
-    """0 is greedy: the most probable token, ties to the lowest id."""
+    """From 0 to 100. 0 is greedy: the most probable token, ties to the lowest id."""
     top_k: int = 0
     """Keep the k most probable tokens; 0 keeps all."""
     top_p: float = 1.0
@@ -30,17 +37,17 @@ class Sampling:
     min_p: float = 0.0
     """Keep tokens at least this share as probable as the best; 0 keeps all."""
     repeat_penalty: float = 1.0
-    """Divide positive (multiply negative) logits of recent answer tokens by this; 1 is off."""
+    """Divide positive (multiply negative) logits of recent answer tokens by this, 0.01 to 100; 1 is off."""
     repeat_last_n: int = 64
     """How many of the member's latest answer tokens the repeat penalty looks at."""
 
     def __post_init__(self) -> None:
-        _check("temperature", self.temperature, self.temperature >= 0, "0 or more")
-        _check("top_k", self.top_k, self.top_k >= 0, "0 or more")
-        _check("top_p", self.top_p, 0 < self.top_p <= 1, "above 0 and at most 1")
-        _check("min_p", self.min_p, 0 <= self.min_p < 1, "from 0 to below 1")
-        _check("repeat_penalty", self.repeat_penalty, self.repeat_penalty > 0, "above 0")
-        _check("repeat_last_n", self.repeat_last_n, self.repeat_last_n >= 0, "0 or more")
+        _real(self, "temperature", 0, 100, "from 0 to 100")
+        _whole(self, "top_k", 0)
+        _real(self, "top_p", 0, 1, "above 0 and at most 1", strictly_above=True)
+        _real(self, "min_p", 0, 1, "from 0 to below 1", strictly_below=True)
+        _real(self, "repeat_penalty", 0.01, 100, "from 0.01 to 100")
+        _whole(self, "repeat_last_n", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class RelaySettings:
     window: int = 16
     """w, in tokens of the member that writes (Eq. 1)."""
     threshold: float = -0.3
-    """tau: the leader is put to a bid when its z falls below this (Section 2.2)."""
+    """tau: the leader is put to a bid when its z falls below this (Section 2.2). Finite; `trigger` "never" is
+    how no z triggers."""
     initiation: str = "best"
     """"best": every member writes a trial and the highest z leads (Eq. 4); or a member's name, which leads
     without a trial (the paper's ablation FI)."""
@@ -82,19 +90,87 @@ class RelaySettings:
     sampling: Sampling = field(default_factory=Sampling)
 
     def __post_init__(self) -> None:
-        _check("window", self.window, self.window >= 1, "1 or more")
-        _check("hysteresis", self.hysteresis, self.hysteresis >= 0, "0 or more")
-        _check("cooldown", self.cooldown, self.cooldown >= 0, "0 or more")
-        _check("max_relays", self.max_relays, self.max_relays is None or self.max_relays >= 0, "0 or more")
-        _check("max_tokens", self.max_tokens, self.max_tokens >= 1, "1 or more")
-        _check("deadline", self.deadline, self.deadline is None or self.deadline > 0, "above 0 seconds")
-        _check("trigger", self.trigger, self.trigger in ("confidence", "sentence", "never"),
-               '"confidence", "sentence" or "never"')
-        _check("selection", self.selection, self.selection in ("best", "order"), '"best" or "order"')
-        _check("bids", self.bids, self.bids in ("turn", "parallel"), '"turn" or "parallel"')
-        _check("stop", self.stop, all(self.stop), "strings that are not empty")
+        _whole(self, "window", 1)
+        _real(self, "threshold", -_LARGEST, _LARGEST, 'a finite number, or trigger "never" for no relays')
+        _text(self, "initiation", '"best" or the name of a member')
+        _switch(self, "keep_trial")
+        _choice(self, "trigger", get_args(Trigger))
+        _choice(self, "selection", get_args(Selection))
+        _real(self, "hysteresis", 0, _LARGEST, "0 or more, and finite")
+        _whole(self, "cooldown", 0)
+        if self.max_relays is not None:
+            _whole(self, "max_relays", 0)
+        _switch(self, "prune")
+        _choice(self, "bids", get_args(BidMode))
+        _whole(self, "max_tokens", 1)
+        if self.deadline is not None:
+            _real(self, "deadline", 0, _LARGEST, "above 0 seconds, and finite", strictly_above=True)
+        _texts(self, "stop")
+        _whole(self, "seed", -(2**63), 2**64 - 1, "a whole number of at most 64 bits")
+        _check(self, "sampling", isinstance(self.sampling, Sampling), "a Sampling")
 
 
-def _check(name: str, value: object, ok: bool, want: str) -> None:
+def _real(
+    settings: object,
+    name: str,
+    least: float,
+    most: float,
+    want: str,
+    *,
+    strictly_above: bool = False,
+    strictly_below: bool = False,
+) -> None:
+    """A number in a range, which NaN never is; kept as a float, so that 1 and 1.0 are the same settings."""
+    value: Any = getattr(settings, name)
+    ok = (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and least <= value <= most
+        and not (strictly_above and value == least)
+        and not (strictly_below and value == most)
+    )
+    _check(settings, name, ok, want)
+    object.__setattr__(settings, name, float(value))
+
+
+def _whole(settings: object, name: str, least: int, most: int = _MOST, want: str = "") -> None:
+    value: Any = getattr(settings, name)
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    limit = f"at most {most:,}" if whole and value > most else f"{least} or more"
+    _check(settings, name, whole and least <= value <= most, want or f"a whole number, {limit}")
+
+
+def _switch(settings: object, name: str) -> None:
+    _check(settings, name, isinstance(getattr(settings, name), bool), "True or False")
+
+
+def _choice(settings: object, name: str, known: tuple[str, ...]) -> None:
+    *most, last = (f'"{one}"' for one in known)
+    value: Any = getattr(settings, name)
+    _check(settings, name, isinstance(value, str) and value in known, f"{', '.join(most)} or {last}")
+
+
+def _text(settings: object, name: str, want: str) -> None:
+    value: Any = getattr(settings, name)
+    _check(settings, name, isinstance(value, str) and bool(value) and is_text(value), want)
+
+
+def _texts(settings: object, name: str) -> None:
+    value: Any = getattr(settings, name)
+    # A single text is a sequence of texts too, its characters, which nobody means.
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    texts = tuple(value) if several else ()
+    ok = several and all(isinstance(text, str) and text and is_text(text) for text in texts)
+    _check(settings, name, ok, "several texts, none of them empty or with half a character")
+    object.__setattr__(settings, name, texts)
+
+
+def _check(settings: object, name: str, ok: bool, want: str) -> None:
     if not ok:
-        raise ConfigError(f"{name} is {value!r}", f"Use {want}")
+        value: Any = getattr(settings, name)
+        shown = repr(value) if isinstance(value, (int, float, str)) else f"{value!r} ({type(value).__name__})"
+        raise ConfigError(f"{name} is {_short(shown)}", f"Use {want}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:77]}..."

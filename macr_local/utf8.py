@@ -1,4 +1,4 @@
-"""Bytes that come in pieces, as whole characters."""
+"""Whole characters: of bytes that come in pieces, and of texts that hold halves of some."""
 
 from __future__ import annotations
 
@@ -31,3 +31,12 @@ def whole(data: bytes) -> int:
     # An incomplete character is at most three bytes, and its first byte ends whatever came before.
     assembler.feed(data[-3:])
     return len(data) - len(assembler.pending)
+
+
+def is_text(text: str) -> bool:
+    """Whether a text has bytes in UTF-8; half of a surrogate pair, from JSON or an odd terminal, has none."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

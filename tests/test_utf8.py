@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from macr_local.utf8 import Utf8Assembler, whole
+from macr_local.utf8 import Utf8Assembler, is_text, whole
 
 CUTS = st.lists(st.integers(0, 60), max_size=8)
 
@@ -64,3 +64,9 @@ def test_whole_leaves_every_incomplete_tail(text: str, last: str) -> None:
     assert whole(data + end) == len(data) + len(end)
     for size in range(1, len(end)):
         assert whole(data + end[:size]) == len(data)
+
+
+def test_half_a_character_is_no_text() -> None:
+    assert is_text("caf\xe9 \U0001f600 \0 \ufffe")
+    assert not is_text("caf\udce9")
+    assert not is_text("\ud83d")

@@ -19,6 +19,7 @@ _BLOCK = 32_768
 _PLAIN = 32.0
 """Logits up to this size are exponentiated as they are: no sum of theirs leaves float32."""
 _COLDEST = np.finfo(np.float32).tiny
+_HIGHEST = float(np.finfo(np.float32).max)
 
 
 class Sampler:
@@ -117,8 +118,9 @@ class Sampler:
         scores = self._scores
         np.copyto(scores, logits)
         if len(lately):
-            old = scores[lately]
-            scores[lately] = np.where(old > 0, old / np.float32(penalty), old * np.float32(penalty))
+            # float64 holds every quotient and product; what float32 cannot hold stays its largest or lowest.
+            old, by = scores[lately].astype(np.float64), float(np.float32(penalty))
+            scores[lately] = np.clip(np.where(old > 0, old / by, old * by), -_HIGHEST, _HIGHEST)
         if forbid:
             scores[np.fromiter(forbid, np.intp)] = -np.inf
             if scores.max() == -np.inf:

@@ -302,3 +302,16 @@ def test_the_repeat_penalty_looks_at_the_latest_tokens_only() -> None:
     for last, chosen in ((0, 0), (1, 0), (2, 1), (64, 1)):
         sampler = Sampler(Sampling(repeat_penalty=1.5, repeat_last_n=last), 3)
         assert sampler.sample(logits, never, recent=[0, 2])[0] == chosen
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("temperature", [0.0, 1e-300, 1.0, 100.0])
+@pytest.mark.parametrize("penalty", [0.01, 0.99, 1.01, 100.0])
+def test_the_strongest_penalty_on_the_largest_logits_stays_finite(penalty: float, temperature: float) -> None:
+    largest = float(np.finfo(np.float32).max)
+    for row in ([largest, 0.0, -largest], [-largest] * 3, [1e-45, -1e-45, 0.0]):
+        logits = np.array(row, np.float32)
+        sampler = Sampler(Sampling(temperature=temperature, repeat_penalty=penalty), 3)
+        token, logprob = sampler.sample(logits, lambda: 0.999, recent=[0, 1, 2])
+        assert token in range(3)
+        assert math.isfinite(logprob)
