@@ -1,7 +1,8 @@
 """Events as JSON lines, and back: a relay that can be looked at again without any model.
 
 The first line says what was asked and how; each further line is one event. Bytes that are valid UTF-8 stand
-as a string, others as ``{"base64": ...}``. Floats come back bit for bit. Only `Started` and `Finished` hold
+as a string, others as ``{"base64": ...}``; a number that is not finite, which JSON does not know, stands as
+``{"float": "inf"}``. Floats come back bit for bit. Only `Started` and `Finished` hold
 times, so two runs of the same question differ in nothing else.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from os import PathLike
 from pathlib import Path
 from types import TracebackType, UnionType
-from typing import Any, BinaryIO, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, NoReturn, Union, get_args, get_origin, get_type_hints
 
 from macr_local.errors import DataError, MacrError
 from macr_local.relay import events
@@ -99,7 +101,7 @@ class TraceWriter:
         self.close()
 
     def _line(self, record: dict[str, Any]) -> None:
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         # A file name or a question from the command line may hold lone surrogates.
         self._file.write(text.encode("utf-8", "surrogatepass") + b"\n")
         self._file.flush()
@@ -133,7 +135,7 @@ def read_trace(path: str | PathLike[str]) -> Trace:
     happened = []
     for number, line in enumerate(lines[1:], start=2):
         try:
-            happened.append(decode(json.loads(line.decode("utf-8", "surrogatepass"))))
+            happened.append(decode(_loads(line)))
         except _DAMAGE as error:
             raise DataError(f"{name}, line {number} is damaged ({error})") from error
     return Trace(head, tuple(happened))
@@ -157,9 +159,17 @@ def decode(record: dict[str, Any]) -> Event:
     return event
 
 
+def _loads(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"), parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def _parse(line: bytes) -> Any:
     try:
-        return json.loads(line.decode("utf-8", "surrogatepass"))
+        return _loads(line)
     except ValueError:
         return None
 
@@ -175,6 +185,8 @@ def _plain(value: Any) -> Any:
             return value.decode("utf-8")
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
     if is_dataclass(value) and not isinstance(value, type):
         return _plain_fields(value)
     if isinstance(value, (tuple, list)):
@@ -193,6 +205,8 @@ def _restore(value: Any, hint: Any) -> Any:
     """A value from JSON, as the type that its field is declared with."""
     if hint is bytes:
         return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode("utf-8")
+    if hint is float and isinstance(value, dict):
+        return float(value["float"])
     if isinstance(hint, type) and is_dataclass(hint):
         hints = _hints(hint)
         return hint(**{key: _restore(item, hints[key]) for key, item in value.items()})
