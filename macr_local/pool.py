@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from macr_local.config import PoolSpec, load_pool, option_for
 from macr_local.errors import CalibrationError, Cancelled, ConfigError, MacrError, PoolBusy
@@ -17,6 +20,49 @@ if TYPE_CHECKING:
 
     from macr_local.calibration import MemberCalibration
     from macr_local.engine.member import LlamaMember
+
+
+_POLL = 0.005
+"""Seconds between two looks at whose turn it is."""
+
+
+class Turn:
+    """One question's turn on a pool, from its asking to its end.
+
+    It knows the stream that is read only weakly. Nobody can end a turn whose stream is gone, so such a turn
+    is over, however it came to that.
+
+    Attributes:
+        thread: The thread that reads the answer.
+        cancelled: Set when the asker gives up.
+    """
+
+    def __init__(self, cancelled: threading.Event, stream: Closable) -> None:
+        self.thread = threading.get_ident()
+        self.cancelled = cancelled
+        self._stream = weakref.ref(stream)
+        self._over = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the pool is free again."""
+        return self._over or self._stream() is None
+
+    @is_over.setter
+    def is_over(self, value: bool) -> None:
+        self._over = value
+
+    def abandon(self) -> None:
+        """Close the stream, from the thread that reads it."""
+        if (stream := self._stream()) is not None:
+            stream.close()
+
+
+class Closable(Protocol):
+    """What a turn needs of a stream."""
+
+    def close(self) -> None:
+        """End it."""
 
 
 class Pool:
@@ -34,10 +80,10 @@ class Pool:
         self.spec = spec
         self.members = tuple(members)
         self._calibrations: dict[str, MemberCalibration] = {}
-        self._queue = threading.Lock()
         self._guard = threading.Lock()
-        self._holder: tuple[int, object] | None = None
+        self._holder: Turn | None = None
         self._closed = False
+        self._process = os.getpid()
 
     @classmethod
     def open(
@@ -113,59 +159,71 @@ class Pool:
         return self._calibrations[name]
 
     @contextmanager
-    def turn(self, owner: object, cancelled: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    def turn(self, turn: Turn) -> Iterator[None]:
         """Wait for one's turn and hold the pool for one question.
-
-        Args:
-            owner: Who holds it; `interrupt` of the same owner stops its members.
-            cancelled: Looked at while waiting, so that a queued question can be cancelled too.
 
         Raises:
             PoolBusy: This thread holds the pool already, in an answer it has not finished reading.
-            Cancelled: ``cancelled()`` became true before the turn came.
-            MacrError: The pool is closed.
+            Cancelled: The question was cancelled while it waited.
+            MacrError: The pool is closed, or was opened in the process that this one was forked from.
         """
-        me = threading.get_ident()
-        if self._holder is not None and self._holder[0] == me:
-            raise PoolBusy(
-                "This thread asks while an earlier answer of the same pool is still open",
-                "Read that answer to its end or close it, or ask from another thread",
-            )
-        while not self._queue.acquire(timeout=0.05):
-            if cancelled():
+        while not self._take(turn):
+            if turn.cancelled.is_set():
                 raise Cancelled("The question was cancelled while it waited for the pool")
+            # No condition to wait on: a KeyboardInterrupt inside one could leave its lock held for ever.
+            time.sleep(_POLL)
         try:
+            yield
+        except BaseException:
+            # An answer that ends before its time may have left members computing.
+            self.interrupt(turn)
+            raise
+        finally:
+            turn.is_over = True
+
+    def _take(self, turn: Turn) -> bool:
+        with self._guard:
+            if os.getpid() != self._process:
+                raise MacrError(
+                    f'The pool "{self.spec.name}" was opened in another process; its threads stayed there',
+                    "Open a pool after forking, in the process that uses it",
+                )
             if self._closed:
                 raise MacrError(f'The pool "{self.spec.name}" is closed', "Open it again")
-            self._hold((me, owner))
-            try:
-                yield
-            except BaseException:
-                # An answer that ends before its time may have left members computing.
-                self.interrupt(owner)
-                raise
-        finally:
-            self._hold(None)
-            self._queue.release()
+            if self._holder is not None and not self._holder.is_over:
+                if self._holder.thread == turn.thread:
+                    raise PoolBusy(
+                        "This thread asks while an earlier answer of the same pool is still open",
+                        "Read that answer to its end or close it, or ask from another thread",
+                    )
+                return False
+            self._holder = turn
+            return True
 
-    def interrupt(self, owner: object) -> None:
-        """From any thread: stop what the members compute, if it is for this owner."""
-        with self._guard:
-            if self._holder is not None and self._holder[1] is owner:
+    def interrupt(self, turn: Turn) -> None:
+        """From any thread: stop what the members compute, if it is for this question."""
+        with self._guard:  # never between this look and the next holder's beginning
+            if self._holder is turn and not turn.is_over:
                 for member in self.members:
                     member.interrupt()
 
-    def _hold(self, holder: tuple[int, object] | None) -> None:
-        with self._guard:  # never between `interrupt`'s look and its deed
-            self._holder = holder
-
     def close(self) -> None:
-        """Wait for the question that runs, then free the models; safe to call twice."""
-        with self._queue:
-            if not self._closed:
-                self._closed = True
-                for member in self.members:
-                    member.close()
+        """Wait for the question that runs, then free the models; safe to call twice.
+
+        An answer that this very thread has left open is closed.
+        """
+        while True:
+            with self._guard:
+                holder = self._holder
+                if holder is None or holder.is_over or os.getpid() != self._process:
+                    closed, self._closed = self._closed, True
+                    break
+            if holder.thread == threading.get_ident():
+                holder.abandon()
+            time.sleep(_POLL)
+        if not closed and os.getpid() == self._process:
+            for member in self.members:
+                member.close()
 
     def __enter__(self) -> Pool:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +13,7 @@ from macr_local import strategies
 from macr_local.engine.library import build
 from macr_local.errors import CalibrationError
 from macr_local.origin import conditions_of
-from macr_local.pool import Pool
+from macr_local.pool import Pool, Turn
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
 from macr_local.relay.answer import Answer, collect
@@ -59,7 +60,7 @@ class Relay:
             if name is not None:
                 pool.member(name)
         self._run = strategies.strategy(strategy)
-        self._open: set[Stream] = set()
+        self._open: weakref.WeakSet[Stream] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def stream(self, prompt: Prompt | str) -> Stream:
@@ -68,7 +69,10 @@ class Relay:
         Nothing happens before the first event is read; the pool is then held until the stream ends or is
         closed, so use it as a context manager where reading may stop early.
         """
-        return Stream(self, prompt if isinstance(prompt, Prompt) else Prompt(prompt))
+        stream = Stream(self, prompt if isinstance(prompt, Prompt) else Prompt(prompt))
+        with self._lock:
+            self._open.add(stream)
+        return stream
 
     def ask(self, prompt: Prompt | str) -> Answer:
         """Ask, and wait for the whole answer.
@@ -107,25 +111,34 @@ def _with_stops(settings: RelaySettings, pool: Pool) -> RelaySettings:
 
 
 class Stream(Iterator[Event]):
-    """One question's events, in order. An iterator and a context manager."""
+    """One question's events, in order. An iterator and a context manager.
+
+    A stream that nobody holds any more gives its pool back.
+    """
 
     def __init__(self, relay: Relay, prompt: Prompt) -> None:
-        self._relay = relay
-        self._prompt = prompt
-        self._cancelled = threading.Event()
-        self._events = self._answer()
+        self._pool = relay.pool
+        self._turn = Turn(threading.Event(), self)
+        # The generator must not hold the stream, or an abandoned stream would never be collected.
+        self._events = _answer(relay, prompt, self._turn)
 
     def __next__(self) -> Event:
         return next(self._events)
 
     def cancel(self) -> None:
         """From any thread: stop. The events end with `Finished`, reason "cancelled"."""
-        self._cancelled.set()
-        self._relay.pool.interrupt(self)
+        self._turn.cancelled.set()
+        self._pool.interrupt(self._turn)
 
     def close(self) -> None:
-        """Give the pool back; events that were not read are lost. Safe to call twice."""
-        self._events.close()
+        """Give the pool back; events that were not read are lost. Safe to call twice.
+
+        While another thread is reading, the question is cancelled and that thread reads its end.
+        """
+        try:
+            self._events.close()
+        except ValueError:  # the generator is running, on another thread
+            self.cancel()
 
     def __enter__(self) -> Stream:
         return self
@@ -135,25 +148,19 @@ class Stream(Iterator[Event]):
     ) -> None:
         self.close()
 
-    def _answer(self) -> Generator[Event]:
-        relay = self._relay
-        with relay._lock:
-            relay._open.add(self)
-        try:
-            with relay.pool.turn(self, self._cancelled.is_set):
-                case = strategies.Case(
-                    members=relay.pool.members,
-                    calibration=relay._calibration,
-                    settings=relay.settings,
-                    leader=relay.leader,
-                    prompt=self._prompt,
-                    cancelled=self._cancelled.is_set,
-                )
-                for event in relay._run(case):
-                    if isinstance(event, Started):
-                        notes = relay._calibration_notes(event.members, self._prompt)
-                        event = replace(event, notes=(*event.notes, *notes))
-                    yield event
-        finally:
-            with relay._lock:
-                relay._open.discard(self)
+
+def _answer(relay: Relay, prompt: Prompt, turn: Turn) -> Generator[Event]:
+    turn.thread = threading.get_ident()  # who reads the first event holds the pool
+    with relay.pool.turn(turn):
+        case = strategies.Case(
+            members=relay.pool.members,
+            calibration=relay._calibration,
+            settings=relay.settings,
+            leader=relay.leader,
+            prompt=prompt,
+            cancelled=turn.cancelled.is_set,
+        )
+        for event in relay._run(case):
+            if isinstance(event, Started):
+                event = replace(event, notes=(*event.notes, *relay._calibration_notes(event.members, prompt)))
+            yield event

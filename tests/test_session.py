@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import CodeType, FrameType
 
 import numpy as np
 import pytest
@@ -14,6 +20,7 @@ from macr_local import (
     CalibrationError,
     Cancelled,
     ConfigError,
+    EngineError,
     Finished,
     MacrError,
     Pool,
@@ -64,7 +71,7 @@ def test_cancel_from_another_thread_ends_the_answer_with_what_there_is(scenes: P
         events = []
         for event in stream:
             events.append(event)
-            if isinstance(event, Token) and len(events) > 5 and not stream._cancelled.is_set():
+            if isinstance(event, Token) and len(events) > 5 and not stream._turn.cancelled.is_set():
                 canceller = threading.Thread(target=stream.cancel)
                 canceller.start()
                 canceller.join()
@@ -150,3 +157,139 @@ def test_a_pool_given_by_file_is_named_so_in_the_command_that_mends_it(tmp_path:
         with pytest.raises(CalibrationError, match="has no calibration") as raised:
             Relay(pool).ask(QUESTION)
         assert f"--pool '{path}#tiny'" in raised.value.fix
+
+
+def test_a_stream_left_by_break_gives_the_pool_back(scene: Path) -> None:
+    with Pool.open("tiny-scenes") as pool:
+        relay = Relay(pool)
+        for event in relay.stream(Prompt.of(QUESTION, scene)):
+            if isinstance(event, Token):
+                break
+        assert relay.ask(Prompt.of(QUESTION, scene)).text
+        kept = relay.stream(Prompt.of(QUESTION, scene))
+        assert isinstance(next(kept), Started)
+    assert [*kept] == [], "closing the pool has closed the answer that its own thread had left open"
+
+
+def test_an_exception_in_the_reader_does_not_hang_the_pool(scene: Path) -> None:
+    kept = []
+
+    def read() -> None:
+        with Pool.open("tiny", members=["tiny-internvl"]) as pool:
+            kept.append(Relay(pool, strategy="single").stream(QUESTION))
+            for _ in kept[0]:
+                raise KeyError("the reader's own")
+
+    with pytest.raises(KeyError, match="the reader's own"):
+        read()
+
+
+def test_a_member_of_a_closed_pool_says_so_and_crashes_nothing() -> None:
+    with Pool.open("tiny", members=["tiny-internvl"]) as pool:
+        (member,) = pool.members
+    assert member.info.n_vocab == 448
+    for use in (
+        lambda: member.prepare(Prompt("x")),
+        lambda: member.propose(lambda: 0.5),
+        lambda: member.branch(3),
+        lambda: member.submit(lambda: None),
+    ):
+        with pytest.raises(EngineError, match="tiny-internvl is closed"):
+            use()
+    member.interrupt()
+    member.close()
+
+
+def test_closing_a_stream_that_another_thread_reads_cancels_it(scenes: Pool, scene: Path) -> None:
+    stream, events, reading = Relay(scenes).stream(Prompt.of(QUESTION, scene)), [], threading.Event()
+
+    def read() -> None:
+        for event in stream:
+            events.append(event)
+            reading.set()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    reading.wait(timeout=10)
+    while thread.is_alive():
+        stream.close()
+        time.sleep(0.001)
+    assert Relay(scenes).ask(Prompt.of(QUESTION, scene)).finish_reason == "end"
+
+
+def test_a_question_that_never_began_has_no_counters_of_the_one_before(scenes: Pool, scene: Path) -> None:
+    assert Relay(scenes).ask(Prompt.of(QUESTION, scene)).total.decoded > 0
+    late = Relay(scenes, replace(scenes.spec.settings, deadline=1e-9)).ask(Prompt.of(QUESTION, scene))
+    assert late.finish_reason == "deadline"
+    assert late.total.decoded == late.total.least
+    assert late.total.images_encoded == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_pool_is_refused_in_a_forked_child() -> None:
+    script = (
+        "import os, sys, warnings\n"
+        "from macr_local import MacrError, Pool, Relay\n"
+        "warnings.simplefilter('ignore')\n"
+        "pool = Pool.open('tiny', members=['tiny-internvl'])\n"
+        "relay = Relay(pool, strategy='single')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        relay.ask('x')\n"
+        "    except MacrError as error:\n"
+        "        os._exit(7 if 'another process' in str(error) else 1)\n"
+        "    os._exit(2)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), relay.ask('x').finish_reason)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert run.stdout == "7 end\n", run.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_step_leaves_the_pool_usable(scenes: Pool, scene: Path) -> None:
+    """KeyboardInterrupt comes where Python looks for signals: at the entry of every function of ours."""
+    relay, prompt = Relay(scenes), Prompt.of(QUESTION, scene)
+    expected = relay.ask(prompt).text
+    package = str(Path(macr_local.__file__).parent)
+    entries: dict[CodeType, int] = {}
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if frame.f_code.co_filename.startswith(package):
+            entries[frame.f_code] = entries.get(frame.f_code, 0) + 1
+
+    sys.settrace(count)
+    try:
+        relay.ask(prompt)
+    finally:
+        sys.settrace(None)
+    assert len(entries) > 60
+    for code, calls in entries.items():
+        sys.settrace(_interrupting(code, max(1, calls // 2)))
+        try:
+            relay.ask(prompt)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        answers: list[str] = []
+        thread = threading.Thread(
+            target=lambda answers=answers: answers.append(relay.ask(prompt).text), daemon=True
+        )
+        thread.start()
+        thread.join(timeout=20)
+        assert answers == [expected], f"after an interrupt in {code.co_qualname}"
+
+
+def _interrupting(code: CodeType, call: int) -> Callable[[FrameType, str, object], None]:
+    """A trace function that raises KeyboardInterrupt at one call of a function."""
+    left = [call]
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if frame.f_code is code:
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+
+    return interrupt

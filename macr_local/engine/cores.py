@@ -42,18 +42,25 @@ class Cores:
 
 
 class Loan:
-    """Cores held while a ``with`` block runs. May be entered again and again, by one thread at a time."""
+    """Cores held while a ``with`` block runs. May be entered again and again, by one thread at a time.
+
+    The main thread holds none. A KeyboardInterrupt, which comes there and only there, between taking and
+    giving back would lose cores for good; and only single tokens of one-thread members are decoded there.
+    """
 
     def __init__(self, cores: Cores, count: int) -> None:
-        self._cores, self._count = cores, count
+        self._cores, self._count, self._held = cores, count, False
 
     def __enter__(self) -> None:
-        self._cores._take(self._count)
+        self._held = threading.current_thread() is not threading.main_thread()
+        if self._held:
+            self._cores._take(self._count)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._cores._give(self._count)
+        if self._held:
+            self._cores._give(self._count)
 
 
 CORES = Cores(available_cores())

@@ -51,7 +51,13 @@ class LlamaMember:
     Every method may be called from any one thread at a time; what may take long is done on the member's own
     thread, where `submit` already is. A trunk, at most one branch, and tokens that wait: what was
     accepted or ingested is decoded when the next logits are asked for.
+
+    Attributes:
+        spec: The specification it was loaded from.
+        info: What was found when it was loaded.
     """
+
+    info: MemberInfo
 
     def __init__(self, spec: MemberSpec) -> None:
         """Check the files and load them.
@@ -65,6 +71,7 @@ class LlamaMember:
         check_projector(spec, header)
         self.spec = spec
         self._header = header
+        self._closed = False
         self._worker = Worker(spec.name)
         try:
             self._worker.run(self._load)
@@ -78,8 +85,16 @@ class LlamaMember:
         self._context, self._rollback = open_context(self._model)
         self._sampler = Sampler(Sampling(), self._context.n_vocab)
         self._plan: tuple[Prompt, list[Run], PromptSize, bool] | None = None
-        self._images_encoded = 0
         self._reset()
+        self.info = MemberInfo(
+            architecture=self._header.architecture,
+            parameters=self._model.parameters,
+            n_vocab=self._context.n_vocab,
+            n_ctx=self._context.n_ctx,
+            threads=self._model.threads,
+            memory=self._model.memory_kind,
+            rollback=self._rollback.kind,
+        )
 
     def _reset(self) -> None:
         self._context.clear()
@@ -115,19 +130,6 @@ class LlamaMember:
     def opens_thought(self) -> bool:
         """Whether the prepared prompt ends inside an open thought."""
         return self._plan is not None and self._plan[3]
-
-    @property
-    def info(self) -> MemberInfo:
-        """What was found when it was loaded."""
-        return MemberInfo(
-            architecture=str(self._header.metadata.get("general.architecture", "")),
-            parameters=self._model.parameters,
-            n_vocab=self._context.n_vocab,
-            n_ctx=self._context.n_ctx,
-            threads=self._model.threads,
-            memory=self._model.memory_kind,
-            rollback=self._rollback.kind,
-        )
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -334,7 +336,11 @@ class LlamaMember:
         milliseconds when it is interrupted; so its tokens are computed on the caller's thread, which saves
         two changes of threads for each. Prefill and image encoding always run on the member's own.
         """
-        return task() if self._model.threads == 1 else self._worker.run(task)
+        if self.info.threads > 1:
+            return self._worker.run(task)
+        if self._closed:
+            raise EngineError(f"{self.name} is closed", "Open the pool again")
+        return task()
 
     def submit(self, task: Callable[[], T]) -> Future[T]:
         """Start a task on the member's own thread."""
@@ -347,8 +353,8 @@ class LlamaMember:
 
     def close(self) -> None:
         """Free the model after what still runs; safe to call twice."""
-        self._worker.submit(self._unload)
-        self._worker.stop()
+        self._closed = True
+        self._worker.stop(self._unload)
 
     def _unload(self) -> None:
         for part in ("_projector", "_context", "_model"):

@@ -163,14 +163,32 @@ class Vocabulary:
                 tokens.append(mark)
                 continue
             for stretch in _stretches(piece):
-                tokens += self._exact(stretch)
+                tokens += self._sound(stretch)
+        return tokens
+
+    def _sound(self, data: bytes) -> list[int]:
+        """Tokens of bytes that may be no UTF-8: llama.cpp sees only what is.
+
+        A sequence beyond the last code point ends the process inside its tokenizer.
+        """
+        tokens: list[int] = []
+        while data:
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError as error:
+                tokens += self._exact(data[: error.start]) if error.start else []
+                tokens += map(self._byte, data[error.start : error.end])
+                data = data[error.end :]
+            else:
+                tokens += self._exact(data)
+                break
         return tokens
 
     def _exact(self, data: bytes) -> list[int]:
         tokens = self._continue(data)
         if self._join(tokens) == data:
             return tokens
-        # Bytes that are no UTF-8, or a letter that the vocabulary reads as another: halve until it is alone.
+        # A letter that the vocabulary reads as another: halve until it is alone.
         letters = [at for at in range(1, len(data)) if data[at] & 0xC0 != 0x80]
         if not letters:
             return [self._byte(byte) for byte in data]

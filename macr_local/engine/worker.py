@@ -5,11 +5,10 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar
 
-from macr_local.errors import Cancelled
+from macr_local.errors import Cancelled, EngineError
 
 T = TypeVar("T")
 
@@ -26,9 +25,11 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._open: set[Future[object]] = set()
+        self._name = name
+        self._calls: queue.SimpleQueue[_Call[Any] | None] = queue.SimpleQueue()
+        self._open: set[_Call[Any]] = set()
         self._lock = threading.Lock()
+        self._stopped = False
         self._thread = threading.Thread(target=self._work, name=f"macr-{name}", daemon=True)
         self._thread.start()
 
@@ -36,36 +37,36 @@ class Worker:
         """Queue a task and return at once.
 
         The future raises `Cancelled` when `interrupt` was called meanwhile and the task did not end soon.
+
+        Raises:
+            EngineError: The worker has been stopped.
         """
         future: Future[T] = Future()
 
-        def work() -> None:
-            if future.done():  # given up before it began
-                return
-            try:
-                result = task()
-            except BaseException as error:
-                with suppress(InvalidStateError):  # its caller was let go meanwhile
-                    future.set_exception(error)
+        def tell(call: _Call[T]) -> None:
+            if call.error is not None:
+                future.set_exception(call.error)
             else:
-                with suppress(InvalidStateError):
-                    future.set_result(result)
+                future.set_result(call.value)
 
-        with self._lock:
-            self._open.add(future)  # type: ignore[arg-type]
-        future.add_done_callback(self._forget)
-        self._tasks.put(work)
+        self._queue(_Call(task, tell))
         return future
 
     def run(self, task: Callable[[], T]) -> T:
         """Run a task on the thread and wait for it; directly, when already there.
 
         Raises:
-            Cancelled: As `submit`'s future.
+            Cancelled: `interrupt` was called meanwhile and the task did not end soon.
+            EngineError: The worker has been stopped.
         """
         if threading.current_thread() is self._thread:
             return task()
-        return self.submit(task).result()
+        call = _Call(task)
+        self._queue(call)
+        call.wait()
+        if call.error is not None:
+            raise call.error
+        return call.value
 
     def interrupt(self) -> None:
         """Let every caller that waits now go, after a moment of grace."""
@@ -76,23 +77,76 @@ class Worker:
             timer.daemon = True
             timer.start()
 
-    def stop(self) -> None:
-        """End the thread after the tasks that are queued."""
-        self._tasks.put(None)
+    def stop(self, last: Callable[[], None] = lambda: None) -> None:
+        """End the thread after the tasks that are queued and a last one; safe to call twice."""
+        with self._lock:
+            stopped, self._stopped = self._stopped, True
+        if not stopped:
+            self._calls.put(_Call(last))
+            self._calls.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    def _forget(self, future: Future[T]) -> None:
+    def _queue(self, call: _Call[T]) -> None:
         with self._lock:
-            self._open.discard(future)
+            if self._stopped:
+                raise EngineError(f"{self._name} is closed", "Open the pool again")
+            self._open.add(call)
+        self._calls.put(call)
 
     def _work(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            task()
-            del task  # or the last task's objects would live until the next one comes
+        while (call := self._calls.get()) is not None:
+            call.run()
+            with self._lock:
+                self._open.discard(call)
+            del call  # or the last task's objects would live until the next one comes
 
 
-def _give_up(futures: tuple[Future[object], ...]) -> None:
-    for future in futures:
-        with suppress(InvalidStateError):
-            future.set_exception(Cancelled("The question was cancelled while a member was computing"))
+class _Call(Generic[T]):
+    """One task on its way. It is settled once, by its end or by giving it up, whichever comes first.
+
+    The caller waits on a bare lock: a KeyboardInterrupt can come at any step of Python code, and in a
+    `Condition` it could leave a lock behind that the worker then waits for.
+    """
+
+    value: T
+
+    def __init__(self, task: Callable[[], T], tell: Callable[[_Call[T]], None] | None = None) -> None:
+        self._task: Callable[[], T] | None = task
+        self._tell = tell
+        self._claim, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        """On the worker's thread; does nothing, when it was given up before it began."""
+        task, self._task = self._task, None
+        if self._claim.locked() or task is None:
+            return
+        try:
+            value = task()
+        except BaseException as error:
+            self._settle(error=error)
+        else:
+            self._settle(value=value)
+
+    def give_up(self) -> None:
+        """Let the caller go without a result."""
+        self._settle(error=Cancelled("The question was cancelled while a member was computing"))
+
+    def wait(self) -> None:
+        """Until it is settled."""
+        self._done.acquire()
+
+    def _settle(self, **outcome: Any) -> None:
+        if self._claim.acquire(blocking=False):
+            for name, value in outcome.items():
+                setattr(self, name, value)
+            self._done.release()
+            if self._tell is not None:
+                self._tell(self)
+
+
+def _give_up(calls: tuple[_Call[Any], ...]) -> None:
+    for call in calls:
+        call.give_up()

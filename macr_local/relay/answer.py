@@ -73,14 +73,19 @@ class Answer:
             "bids": self.bids,
             "rounds": self.rounds,
             "counters": {
-                "members": {name: _count(counters) for name, counters in self.counters.items()},
-                "total": _count(self.total),
+                "members": {name: self._count(counters) for name, counters in self.counters.items()},
+                "total": self._count(self.total),
             },
             "settings": {**asdict(self.settings), "stop": list(self.settings.stop)},
             "seconds": self.seconds,
             "notes": list(self.notes),
             "failed": [asdict(failure) for failure in self.failed],
         }
+
+    def _count(self, counters: Counters) -> dict[str, Any]:
+        # What was being decoded when an answer was cancelled is in `decoded`, and its logits were never read.
+        ratio = counters.work_ratio if self.finish_reason != "cancelled" else None
+        return {**asdict(counters), "tokens": counters.tokens, "work_ratio": ratio}
 
 
 def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
@@ -147,7 +152,3 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
         notes=notes,
         failed=tuple(failed),
     )
-
-
-def _count(counters: Counters) -> dict[str, Any]:
-    return {**asdict(counters), "tokens": counters.tokens, "work_ratio": counters.work_ratio}

@@ -59,6 +59,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._size = PromptSize(0, 0, 0)
+        self._began = False
         self._written = 0
         self._committed = 0
         self._ingested = 0
@@ -67,7 +68,7 @@ class Ledger:
 
     def prefilled(self, size: PromptSize) -> None:
         """The member holds the prompt."""
-        self._size = size
+        self._size, self._began = size, True
         self._least += size.cells
 
     def ingested(self, tokens: int) -> None:
@@ -97,7 +98,11 @@ class Ledger:
         self._committed += 1
 
     def close(self, work: Work) -> Counters:
-        """The counters, with what the member says it computed."""
+        """The counters, with what the member says it computed.
+
+        A member that never held the prompt still tells of the question before.
+        """
+        work = work if self._began else Work()
         return Counters(
             prompt_text=self._size.text,
             prompt_image=self._size.image,
