@@ -137,7 +137,8 @@ def _whole(settings: object, name: str, least: int, most: int = _MOST, want: str
     value: Any = getattr(settings, name)
     whole = isinstance(value, int) and not isinstance(value, bool)
     limit = f"at most {most:,}" if whole and value > most else f"{least} or more"
-    _check(settings, name, whole and least <= value <= most, want or f"a whole number, {limit}")
+    limit = want or (limit if whole else f"a whole number, {limit}")
+    _check(settings, name, whole and least <= value <= most, limit)
 
 
 def _switch(settings: object, name: str) -> None:
