@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,14 @@ _FORMATS = frozenset({
 })  # fmt: skip
 """What is decoded: Pillow's formats of images, and HEIF where its plug-in is registered. Not drawings, for
 which Pillow starts Ghostscript on whatever a stranger's file says."""
+
+_SPECIAL = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+"""What never ends or waits for others; a folder is left to `open`, which has an error for it."""
 
 _MAX_BYTES = 1 << 30
 """More than any image of `images.MAX_PIXELS` has; a model or a video is not read to its end."""
@@ -58,7 +67,8 @@ def read(source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None) ->
     """The encoded bytes of a source, and what messages call it.
 
     Raises:
-        ImageError: The file is missing, a folder, not readable, empty, too large, or an address.
+        ImageError: The file is missing, a folder, a pipe, a device, not readable, empty, too large, or an
+            address.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         name = name or "the image data"
@@ -76,6 +86,12 @@ def read(source: str | os.PathLike[str] | bytes | BinaryIO, name: str | None) ->
     if _URL.match(str(path)):
         raise ImageError(f"{_short(name)} is an address", "Download it and give the local file")
     try:
+        # A pipe that nobody writes to would already wait in open.
+        if what := _SPECIAL.get(stat.S_IFMT(os.stat(path).st_mode)):
+            raise ImageError(
+                f"{_short(name)} is {what}, not a file",
+                'Pipe it in and give "-"; from Python, give an open file',
+            )
         with open(path, "rb") as file:
             return _whole(file, name), name
     except FileNotFoundError:

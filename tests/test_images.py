@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import socket
 import struct
 import subprocess
 import sys
@@ -534,3 +536,30 @@ def test_loading_in_many_threads_gives_the_same_pixels_and_no_warning() -> None:
         for thread in threads:
             thread.join()
     assert results == [load(_PNG).sha256] * 8
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_a_device_and_a_socket_are_refused_without_waiting_for_them(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    link = tmp_path / "link.png"
+    link.symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(tmp_path / "socket"))
+        for path, what in (
+            (tmp_path / "pipe", "a pipe"), ("/dev/zero", "a device"), (link, "a device"),
+            (tmp_path / "socket", "a socket"),
+        ):  # fmt: skip
+            with pytest.raises(ImageError, match=f'is {what}, not a file.*Pipe it in and give "-"'):
+                load(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="this system has no /dev/stdin")
+def test_a_stdin_that_is_a_pipe_is_asked_for_by_its_own_name() -> None:
+    code = "import macr_local.images as i\ntry: i.load('/dev/stdin')\nexcept Exception as e: print(e)"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as waiting:  # its stdin stays open: reading it would never end
+        assert waiting.stdout is not None
+        assert waiting.stdout.read() == (
+            '/dev/stdin is a pipe, not a file. Pipe it in and give "-"; from Python, give an open file.\n'
+        )
