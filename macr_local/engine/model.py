@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
@@ -13,6 +14,8 @@ from macr_local.engine.template import ChatTemplate
 from macr_local.engine.vocabulary import Vocabulary
 from macr_local.errors import ModelFileError
 
+_log = logging.getLogger("macr_local")
+
 
 class Model:
     """Weights that llama.cpp has loaded, and what their file says about text.
@@ -23,7 +26,7 @@ class Model:
         pointer: The `llama_model` pointer.
         vocabulary: Bytes to tokens and back.
         template: The chat template, from the file or from the specification.
-        threads: CPU threads of one decode.
+        threads: CPU threads of one decode; never more than there are cores.
         cores: What a decode holds while it runs.
     """
 
@@ -44,7 +47,10 @@ class Model:
                 "Check that this llama.cpp build knows the architecture, or download the file again",
             )
         self.spec, self.header = spec, header
-        self.threads = spec.threads or CORES.total
+        self.threads = min(spec.threads or CORES.total, CORES.total)
+        if spec.threads is not None and spec.threads > CORES.total:
+            text = "%s: threads is %d; %d are used, as many as there are cores"
+            _log.warning(text, spec.name, spec.threads, self.threads)
         self.cores = CORES.lend(self.threads)
         try:
             self.vocabulary = Vocabulary(api.llama_model_get_vocab(self.pointer))

@@ -76,7 +76,7 @@ def load(spec: MemberSpec) -> Allocated:
 
 
 @pytest.mark.parametrize("name", sorted(ARCHITECTURES))
-@pytest.mark.parametrize("n_ctx", [256, 1000])
+@pytest.mark.parametrize("n_ctx", [16, 256, 1000])
 def test_the_cache_of_every_kind_of_memory_is_exact(name: str, n_ctx: int, tmp_path: Path) -> None:
     spec = MemberSpec(name, write_model(tmp_path / "m.gguf", name), n_ctx=n_ctx, threads=1)
     allocated = load(spec)
