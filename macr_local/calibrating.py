@@ -15,6 +15,7 @@ from macr_local.calibration import MemberCalibration
 from macr_local.engine.library import build
 from macr_local.errors import Cancelled, DataError, MacrError
 from macr_local.journal import Journal
+from macr_local.lock import alone_in
 from macr_local.origin import Origin, conditions_of
 from macr_local.pool import Pool
 from macr_local.prompt import Prompt
@@ -70,10 +71,24 @@ def calibrate(
         progress: Told after every question.
 
     Raises:
-        CalibrationError: An interrupted run with other settings lies there, or the folder cannot be written.
+        CalibrationError: An interrupted run with other settings lies there or another run is going on, or the
+            folder cannot be written.
         DataError: No question could be answered, or most could not.
         Cancelled: The pool was interrupted.
     """
+    with alone_in(folder):
+        return _calibrate_all(pool, references, folder, settings, restart=restart, progress=progress)
+
+
+def _calibrate_all(
+    pool: Pool,
+    references: ReferenceSet,
+    folder: Path,
+    settings: RelaySettings,
+    *,
+    restart: bool,
+    progress: Progress,
+) -> tuple[Outcome, ...]:
     keyed = [_keyed(reference) for reference in references.items]
     usable = "\n".join(key for reference, key in keyed if not reference.problem)
     # What a relay would decide is not asked here, and no answer may be cut by the clock.

@@ -6,13 +6,16 @@ A kill at any moment loses at most the question that was being answered.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from macr_local.errors import CalibrationError
+
+_HEAD = b'{"macr_calibrating": '
 
 
 class Journal:
@@ -39,7 +42,7 @@ class Journal:
         Raises:
             CalibrationError: It is of another run, is damaged, or cannot be written.
         """
-        head = json.dumps({"macr_calibrating": run}).encode()
+        head = _HEAD + json.dumps(run).encode() + b"}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if restart:
@@ -58,7 +61,7 @@ class Journal:
         Raises:
             CalibrationError: It cannot be written.
         """
-        self._append(json.dumps({"key": key, "logprobs": answer}).encode())
+        self._append(json.dumps({"key": key, "logprobs": answer}, allow_nan=False).encode())
         self.answers[key] = answer
 
     def remove(self) -> None:
@@ -70,21 +73,27 @@ class Journal:
         lines = self._file.read().split(b"\n")
         # A kill can tear the last line; it is cut off, and its question is asked again.
         torn = lines.pop()
-        if torn:
-            self._file.truncate(self._file.tell() - len(torn))
-        if not lines:
-            self._append(head)
-        elif lines[0] != head:
+        first = lines[0] if lines else torn[: len(_HEAD)]
+        if not (first.startswith(_HEAD) if lines else _HEAD.startswith(first)):
+            raise self._damaged(1)
+        if lines and lines[0] != head:
             raise CalibrationError(
                 f"{self._path} is an interrupted run with other questions, settings or model files",
                 "Run that command again to finish it, or add --restart to drop it",
             )
-        try:
-            for line in lines[1:]:
-                row = json.loads(line)
-                self.answers[row["key"]] = [float(value) for value in row["logprobs"]]
-        except (ValueError, KeyError, TypeError):
-            raise CalibrationError(f"{self._path} is damaged", "Add --restart to begin anew") from None
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                key, answer = _row(json.loads(line))
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise self._damaged(number) from None
+            self.answers[key] = answer
+        if torn:
+            self._file.truncate(self._file.tell() - len(torn))
+        if not lines:
+            self._append(head)
+
+    def _damaged(self, line: int) -> CalibrationError:
+        return CalibrationError(f"{self._path}, line {line} is damaged", "Add --restart to begin anew")
 
     def _append(self, line: bytes) -> None:
         try:
@@ -93,6 +102,20 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise _cannot_be_written(self._path, error) from None
+
+
+def _row(row: Any) -> tuple[str, list[float]]:
+    """A finished question's key and log-probabilities.
+
+    Raises:
+        ValueError, KeyError, TypeError: They are not what `Journal.write` writes.
+    """
+    key, answer = row["key"], row["logprobs"]
+    if not isinstance(key, str) or not isinstance(answer, list) or not answer:
+        raise TypeError("no key with a list")
+    if not all(type(value) in (int, float) and value <= 0 and math.isfinite(value) for value in answer):
+        raise ValueError("a log-probability is not one")
+    return key, [float(value) for value in answer]
 
 
 def _cannot_be_written(path: Path, error: OSError) -> CalibrationError:
