@@ -110,12 +110,14 @@ class MemberCalibration:
             CalibrationError: Too few windows of that length, or all alike.
         """
         found = self.statistics(window)
-        if found is None or found.windows < FEWEST_WINDOWS or found.questions < 2 or found.sigma <= 0:
+        if found is None or not self._has_sigma(found):
             count, answers = (found.windows, found.questions) if found is not None else (0, 0)
+            smaller = window > 1 and self._has_sigma(self.statistics(1))
             raise CalibrationError(
                 f"The calibration of {self.origin.member} has {count} windows of {window} tokens, from "
                 f"{answers} of {len(self.logprobs)} answers, which gives no sigma",
-                f"Use a smaller --window, or calibrate on more questions: {self.mend}",
+                ("Use a smaller --window, or calibrate" if smaller else "Calibrate")
+                + f" on more questions: {self.mend}",
             )
         return Calibration(found.mu, found.sigma, window)
 
@@ -151,6 +153,11 @@ class MemberCalibration:
         if build != self.origin.llama_cpp:
             found.append(f"{name} was calibrated with {self.origin.llama_cpp}, this is {build}")
         return tuple(found)
+
+    @staticmethod
+    def _has_sigma(found: Statistics | None) -> bool:
+        enough = found is not None and found.windows >= FEWEST_WINDOWS and found.questions > 1
+        return found is not None and enough and found.sigma > 0
 
     # Files.
 

@@ -74,4 +74,5 @@ def conditions_of(spec: MemberSpec, prompt: Prompt | None = None) -> dict[str, A
 def _shown(value: object) -> str:
     if value is None:
         return "unset"
-    return f"{value:g}" if isinstance(value, float) else str(value).lower()
+    # Not rounded: two values that differ must not look the same.
+    return repr(value).removesuffix(".0") if isinstance(value, float) else str(value).lower()

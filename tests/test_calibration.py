@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +89,20 @@ def test_too_few_windows_or_no_spread_give_no_sigma() -> None:
         made(noise(9)).at(64)
     with pytest.raises(CalibrationError, match="gives no sigma"):
         made([[-0.5] * 40] * 4).at(4)
+
+
+def test_a_smaller_window_is_advised_only_where_it_helps() -> None:
+    with pytest.raises(CalibrationError) as one_answer:
+        made(noise(1)).at(16)
+    with pytest.raises(CalibrationError) as few_tokens:
+        made(noise(2, length=4)).at(1)
+    for raised in (one_answer, few_tokens):
+        assert raised.value.fix.startswith("Calibrate on more questions")
+    calibration = made([*noise(1, length=80), *noise(20, length=10)])
+    with pytest.raises(CalibrationError) as short_answers:
+        calibration.at(40)
+    assert short_answers.value.fix.startswith("Use a smaller --window, or calibrate on more")
+    assert calibration.at(4).sigma > 0
 
 
 @pytest.mark.parametrize(
@@ -244,6 +259,22 @@ def test_an_interrupted_run_with_other_settings_is_not_mixed_in(
     found = calibrate(one, references, tmp_path, other, restart=True)[0]
     assert found.resumed == 0
     assert max(map(len, found.calibration.logprobs)) == 5
+
+
+def test_a_second_run_into_one_folder_is_refused_while_the_first_goes_on(
+    one: Pool, references: ReferenceSet, tmp_path: Path
+) -> None:
+    refused: list[str] = []
+
+    def again(member: str, done: int, total: int) -> None:
+        with pytest.raises(CalibrationError) as raised:
+            calibrate(one, references, tmp_path, one.spec.settings, restart=True)
+        refused.append(raised.value.found)
+
+    few = ReferenceSet("few", references.items[:2])
+    calibrate(one, few, tmp_path, one.spec.settings, progress=again)
+    assert refused == [f"Another run (pid {os.getpid()}) is calibrating into {tmp_path}"] * 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tiny-internvl.json", "tiny-internvl.npz"]
 
 
 def test_rows_that_cannot_be_used_are_reported_and_the_others_count(
