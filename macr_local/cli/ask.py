@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,8 +12,10 @@ from macr_local.cli.console import verbose_option, verbose_wanted
 from macr_local.cli.interrupt import Interrupts
 from macr_local.cli.options import relay_options, settings_of
 from macr_local.cli.shown import Shown
+from macr_local.cli.streams import IO_ERROR
+from macr_local.cli.tracing import Tracing
 from macr_local.cli.words import check_text, split
-from macr_local.errors import CalibrationError, Cancelled, ConfigError
+from macr_local.errors import CalibrationError, Cancelled, ImageError
 
 if TYPE_CHECKING:
     from macr_local import Pool
@@ -33,6 +35,7 @@ everything else to stderr.
 macr-local ask photo.png "How many chairs are there?"
 macr-local ask --pool tiny-scenes - "what is in the top left?" < photo.png
 """
+_PIPE = 'Pipe one in: macr-local ask - "QUESTION" < photo.png'
 EPILOG = "Settings that are not given are those of the pool (macr-local pool show)."
 
 
@@ -72,28 +75,26 @@ def ask(context: click.Context, /, words: tuple[str, ...], **options: Any) -> No
     for name, text in (("The question", question), ("--system", options["system"]), *_stops(options)):
         check_text(name, text)
     with Interrupts() as interrupts:
-        finished = _answer(interrupts, images, question, options, verbose=verbose_wanted(context))
-    if interrupts.happened or not finished:
-        context.exit(130)
+        code = _answer(interrupts, images, question, options, verbose=verbose_wanted(context))
+    context.exit(130 if interrupts.happened else code)
 
 
 def _answer(
     interrupts: Interrupts, images: tuple[str, ...], question: str, options: dict[str, Any], *, verbose: bool
-) -> bool:
-    """Ask and show the answer; False where it was cancelled."""
+) -> int:
+    """Ask and show the answer; the exit code."""
     from macr_local.config import load_pool
 
     spec = load_pool(options["pool"], _names(options["members"]))
     settings = settings_of(spec.settings, options)
     with ExitStack() as stack:
-        trace = stack.enter_context(_create(options["trace"])) if options["trace"] else None
-        shown = stack.enter_context(Shown(_painter(spec, settings, options, verbose)))
+        trace = stack.enter_context(Tracing(options["trace"])) if options["trace"] else None
+        shown = stack.enter_context(Shown(_painter(spec, settings, options, verbose), trace))
         interrupts.give_up = shown.cancelled
         try:
             prompt = _prompt(images, question, options)
             shown.status(f"loading pool {spec.name} ...")
             from macr_local import Pool, Relay
-            from macr_local.relay.trace import TraceWriter
 
             pool = stack.enter_context(
                 Pool.open(spec, progress=lambda member: shown.status(f"loading {member} ..."))
@@ -101,7 +102,7 @@ def _answer(
             shown.status("reading the prompt ...")
             relay = Relay(pool, settings, strategy=options["strategy"], leader=options["leader"])
             if trace is not None:
-                shown.trace = TraceWriter(trace, _header(pool, settings, prompt))
+                trace.begin(_header(pool, settings, prompt))
             with relay.stream(prompt) as stream:
                 interrupts.cancel = stream.cancel
                 for event in stream:
@@ -109,7 +110,9 @@ def _answer(
         except (KeyboardInterrupt, Cancelled):
             shown.cancelled()
         shown.close()
-        return shown.reason != "cancelled"
+    if shown.reason == "cancelled":
+        return 130
+    return IO_ERROR if trace is not None and trace.failed else 0
 
 
 def _names(members: str | None) -> list[str] | None:
@@ -124,20 +127,18 @@ def _prompt(images: tuple[str, ...], question: str, options: dict[str, Any]) -> 
     from macr_local.images import load
     from macr_local.prompt import Prompt
 
-    loaded = tuple(
-        load(sys.stdin.buffer.read(), name="<stdin>") if image == "-" else load(image) for image in images
-    )
+    loaded = tuple(load(_stdin(), name="<stdin>") if image == "-" else load(image) for image in images)
     return Prompt(question, loaded, options["system"], options["think"])
 
 
-def _create(path: str) -> BinaryIO:
-    """Create the trace before anything is loaded, so that a wrong path costs no time."""
+def _stdin() -> bytes:
     try:
-        return open(path, "wb")
-    except OSError as error:
-        raise ConfigError(
-            f"The trace {path} cannot be written: {error.strerror}", "Give another path"
-        ) from None
+        data = sys.stdin.buffer.read()
+    except OSError as error:  # a stream that is open for writing only, or a failing device
+        raise ImageError(f"stdin cannot be read: {error.strerror or error}", _PIPE) from None
+    if not data:
+        raise ImageError("No image came from stdin", _PIPE)
+    return data
 
 
 def _header(pool: Pool, settings: RelaySettings, prompt: Prompt) -> TraceHeader:

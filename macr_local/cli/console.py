@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import traceback
+import warnings
 from typing import IO, Any
 
 import click
@@ -15,19 +16,15 @@ from macr_local.errors import MacrError
 
 BUG = 70
 """Exit code for a fault in this program (EX_SOFTWARE)."""
-BROKEN_PIPE = 141
-"""Exit code when the reader of stdout went away, as of a program that SIGPIPE ends."""
 
 _VERBOSE = "macr_local.verbose"
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _RESET = "\x1b[0m"
 
 
-def prepare_streams() -> None:
-    """Make sure that no character can crash a write, whatever the terminal's encoding."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+def silence_pillow() -> None:
+    """Keep Pillow's warnings about slips in an image's metadata off the terminal; errors are not touched."""
+    warnings.filterwarnings("ignore", module="PIL")
 
 
 def visible(text: str) -> str:
@@ -104,12 +101,3 @@ def report_bug(context: click.Context, error: Exception) -> None:
 def say(text: str, *, err: bool = False) -> None:
     """Print a line in the stream's own encoding (click would write UTF-8 to an ASCII stream)."""
     print(text, file=sys.stderr if err else sys.stdout, flush=True)
-
-
-def silence_stdout() -> None:
-    """After a broken pipe: let Python's own flush at exit go nowhere, instead of complaining."""
-    try:
-        descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
-    except (OSError, ValueError):
-        return

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from macr_local.cli.console import has_colours, paint, visible
+from macr_local.cli.console import has_colours, paint, say, visible
 from macr_local.relay.events import (
     Bid,
     BidOpened,
@@ -31,6 +31,10 @@ class Painter(Protocol):
 
     def status(self, text: str) -> None:
         """Say what is being done before the first event."""
+        ...
+
+    def warn(self, text: str) -> None:
+        """Say on stderr what is not about the answer itself."""
         ...
 
     def event(self, event: Event) -> None:
@@ -74,6 +78,10 @@ class TextPainter:
             self._err.write(f"\r\x1b[K{visible(text)}")
             self._err.flush()
             self._status_shown = True
+
+    def warn(self, text: str) -> None:
+        """Show a line on ``err``."""
+        self._line(text)
 
     def event(self, event: Event) -> None:
         """Show one event."""
@@ -171,6 +179,10 @@ class JsonPainter:
     def status(self, text: str) -> None:
         """Programs read this; there is nobody to tell."""
 
+    def warn(self, text: str) -> None:
+        """Say it on stderr; stdout is for programs."""
+        say(visible(text), err=True)
+
     def event(self, event: Event) -> None:
         """Keep one event."""
         self._events.append(event)
@@ -191,6 +203,10 @@ class LinesPainter:
 
     def status(self, text: str) -> None:
         """Programs read this; there is nobody to tell."""
+
+    def warn(self, text: str) -> None:
+        """Say it on stderr; stdout is for programs."""
+        say(visible(text), err=True)
 
     def event(self, event: Event) -> None:
         """Write one event."""

@@ -11,7 +11,7 @@ from macr_local.cli.paint import Painter
 from macr_local.relay.events import Event, Finished, FinishReason, Token
 
 if TYPE_CHECKING:
-    from macr_local.relay.trace import TraceWriter
+    from macr_local.cli.tracing import Tracing
 
 
 class Shown:
@@ -19,12 +19,13 @@ class Shown:
 
     Attributes:
         reason: Why the answer ended; None while it has not.
-        trace: Where events are written too, once there is something to write.
     """
 
-    def __init__(self, painter: Painter) -> None:
+    def __init__(self, painter: Painter, trace: Tracing | None = None) -> None:
         self.reason: FinishReason | None = None
-        self.trace: TraceWriter | None = None
+        self._trace = trace
+        if trace is not None:
+            trace.warn = painter.warn
         self._painter = painter
         self._lock = threading.RLock()
         self._closed = False
@@ -45,8 +46,8 @@ class Shown:
                 self._tokens += 1
             elif isinstance(event, Finished):
                 self.reason = event.reason
-            if self.trace is not None:
-                self.trace.write(event)
+            if self._trace is not None:
+                self._trace.write(event)
             self._painter.event(event)
 
     def cancelled(self) -> None:

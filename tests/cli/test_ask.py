@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from macr_local import Pool, Prompt, Relay
-from macr_local.cli.main import cli
+from macr_local.cli.program import cli
 from macr_local.relay.answer import collect
 from macr_local.relay.events import Finished, Text
 from macr_local.relay.trace import decode, read_trace
@@ -81,7 +81,7 @@ def test_a_trace_holds_the_same_answer_and_what_it_was_asked_with(
     assert (trace.header.question, trace.header.members) == (QUESTION, tuple(MEMBERS))
     assert trace.header.settings.window == 4
     assert trace.header.calibrations == {m: scenes.calibration(m).at(4) for m in MEMBERS}
-    assert trace.header.images == (Prompt.of("", str(scene)).images[0].sha256,)
+    assert trace.header.images == (Prompt.of(QUESTION, str(scene)).images[0].sha256,)
 
 
 def test_a_trace_that_cannot_be_written_is_refused_before_anything_is_loaded(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from macr_local.cli.main import cli
+from macr_local.cli.program import cli
 
 
 def run(*args: str | Path) -> Result:

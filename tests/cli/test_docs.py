@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from macr_local.cli.main import COMMANDS, EPILOG, cli
+from macr_local.cli.program import COMMANDS, EPILOG, cli
 from macr_local.settings import RelaySettings, Sampling
 from macr_local.specs import ImageLimits, MemberSpec
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from macr_local.cli import doctor
-from macr_local.cli.main import cli
+from macr_local.cli.program import cli
 from macr_local.engine.member import LlamaMember
 
 

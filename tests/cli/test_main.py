@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from macr_local import errors
-from macr_local.cli.main import COMMANDS, EPILOG, cli
 from macr_local.cli.options import settings_of
+from macr_local.cli.program import COMMANDS, EPILOG, cli
+from macr_local.cli.streams import StdoutError
 from macr_local.settings import RelaySettings, Sampling
 
 
@@ -41,7 +42,7 @@ def raising(monkeypatch: pytest.MonkeyPatch) -> typing.Callable[[BaseException],
 
 
 HEAVY = {"numpy", "llama_cpp", "PIL", "scipy", "huggingface_hub", "jinja2", "psutil"}
-CALL_HELP = "from macr_local.cli.main import cli\ntry: cli(['--help'])\nexcept SystemExit: pass"
+CALL_HELP = "from macr_local.cli.program import cli\ntry: cli(['--help'])\nexcept SystemExit: pass"
 IMPORT_ALL = "\n".join(f"import {module}" for module, _ in COMMANDS.values())
 
 
@@ -73,7 +74,7 @@ def test_every_exit_code_of_an_error_is_in_the_help() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.MacrError)
     }
     listed = {int(line.split()[0]) for line in EPILOG.splitlines()[2:]}
-    assert codes | {0, 2, 70, 130, 141} == listed
+    assert codes | {0, 2, 70, 74, 130, 141} == listed
 
 
 def test_an_error_is_one_line_with_its_remedy_below(raising: typing.Callable[[BaseException], None]) -> None:
@@ -99,14 +100,12 @@ def test_what_should_not_happen_is_one_line_too(
     assert "Traceback" in run("ask").stderr
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (BrokenPipeError(), 141)])
+@pytest.mark.parametrize(
+    ("error", "code"), [(KeyboardInterrupt(), 130), (StdoutError(BrokenPipeError()), 141)]
+)
 def test_interrupts_and_broken_pipes_are_quiet(
-    raising: typing.Callable[[BaseException], None],
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
+    raising: typing.Callable[[BaseException], None], error: BaseException, code: int
 ) -> None:
-    monkeypatch.setattr("macr_local.cli.console.silence_stdout", lambda: None)
     raising(error)
     result = run("ask")
     assert (result.exit_code, result.output) == (code, "")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from macr_local.cli.main import cli
+from macr_local.cli.program import cli
 from macr_local.config import find_pool
 
 TINY = Path(__file__).parents[2] / "macr_local" / "tiny"
