@@ -82,4 +82,5 @@ class Interrupts:
 
     def _last_words(self) -> None:
         if self.give_up is not None:
-            self.give_up()
+            with contextlib.suppress(Exception):  # such as a full disk; the process ends in any case
+                self.give_up()
