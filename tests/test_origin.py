@@ -19,9 +19,9 @@ from macr_local.settings import Sampling
 )
 def test_two_values_look_different_however_close_they_are(then: float, now: float, said: str) -> None:
     origin = Origin(
-        member="m", fingerprint=Fingerprint("a", None, "Q8_0", "c"), sampling=Sampling(top_p=then), conditions={},
-        max_tokens=96, seed=0, reference="set", reference_sha256="d", reference_questions=3, questions=2,
-        llama_cpp="", date="",
+        member="m", fingerprint=Fingerprint("a", None, "Q8_0", "c"), sampling=Sampling(top_p=then),
+        conditions={}, max_tokens=96, seed=0, reference="set", reference_sha256="d", reference_questions=3,
+        questions=2, llama_cpp="", date="",
     )  # fmt: skip
     assert origin.changes(Sampling(top_p=now)) == [said]
     assert origin.changes(Sampling(top_p=then)) == []
