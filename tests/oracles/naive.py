@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Literal
 
 from macr_local.engine.sampler import Sampler
-
 from macr_local.relay.seeds import stream
 from macr_local.settings import RelaySettings
 from tests.oracles.bare import Bare, Session
