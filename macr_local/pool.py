@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from macr_local.config import PoolSpec, load_pool, option_for
 from macr_local.errors import CalibrationError, Cancelled, ConfigError, MacrError, PoolBusy
+from macr_local.poolfile import chosen
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -111,17 +112,22 @@ class Pool:
         from macr_local.engine.library import gpu_memory
         from macr_local.engine.member import LlamaMember
 
-        spec = narrow(pool if isinstance(pool, PoolSpec) else load_pool(pool), members)
-        headers = [(member, check_model(member)) for member in spec.members]
-        planned = memory.plan([(m, header, check_projector(m, header)) for m, header in headers])
+        if not isinstance(pool, PoolSpec):
+            spec = load_pool(pool, members)
+        elif members is None:
+            spec = pool
+        else:
+            spec = replace(pool, members=chosen(pool.name, pool.members, members))
+        checked = [(member, check_model(member)) for member in spec.members]
+        planned = memory.plan([(m, header, check_projector(m, header)) for m, header in checked])
         offloads = any(member.n_gpu_layers != 0 for member in spec.members)
         memory.check(planned, memory.available_memory() + (gpu_memory() if offloads else 0))
         loaded: list[LlamaMember] = []
         try:
-            for member in spec.members:
+            for member, header in checked:
                 if progress is not None:
                     progress(member.name)
-                loaded.append(LlamaMember(member))
+                loaded.append(LlamaMember(member, header))
             return cls(spec, loaded)
         except BaseException:
             for one in loaded:
@@ -232,21 +238,3 @@ class Pool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def narrow(spec: PoolSpec, names: Sequence[str] | None) -> PoolSpec:
-    """The same pool with only these members, in this order.
-
-    Raises:
-        ConfigError: A name is not in the pool, or stands twice.
-    """
-    if names is None:
-        return spec
-    by_name = {member.name: member for member in spec.members}
-    if unknown := [name for name in names if name not in by_name]:
-        has = ", ".join(by_name)
-        raise ConfigError(f'The pool "{spec.name}" has no member "{unknown[0]}"', f"It has: {has}")
-    if len(set(names)) != len(names) or not names:
-        given = ", ".join(names) or "(none)"
-        raise ConfigError(f"The members {given} make no pool", "Name at least one, each once")
-    return replace(spec, members=tuple(by_name[name] for name in names))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
 from macr_local import hub
 from macr_local.errors import ConfigError
@@ -83,6 +83,36 @@ class MemberEntry:
         return not missing and all(path.is_file() for path in files if path is not None)
 
 
+class Named(Protocol):
+    """Anything with a member's name."""
+
+    @property
+    def name(self) -> str:
+        """Unique in a pool."""
+        ...
+
+
+M = TypeVar("M", bound=Named)
+
+
+def chosen(pool: str, members: Sequence[M], names: Sequence[str]) -> tuple[M, ...]:
+    """The members of a pool that were named, in that order.
+
+    Raises:
+        ConfigError: A name is unknown or comes twice, or none is given.
+    """
+    by_name = {member.name: member for member in members}
+    for name in names:
+        if name not in by_name:
+            raise ConfigError(f'Pool "{pool}" has no member "{name}"', nearest(name, by_name))
+    if not names or len(set(names)) < len(names):
+        raise ConfigError(
+            f'Members {", ".join(names) or "(none)"} of pool "{pool}"',
+            "Name each member once, and at least one",
+        )
+    return tuple(by_name[name] for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class PoolEntry:
     """A pool as a file describes it; its models' files may be absent."""
@@ -100,18 +130,7 @@ class PoolEntry:
         Raises:
             ConfigError: A name is unknown or comes twice, or none is given.
         """
-        if names is None:
-            return self
-        entries = {entry.name: entry for entry in self.members}
-        for name in names:
-            if name not in entries:
-                raise ConfigError(f'Pool "{self.name}" has no member "{name}"', nearest(name, entries))
-        if not names or len(set(names)) < len(names):
-            raise ConfigError(
-                f'Members {", ".join(names) or "(none)"} of pool "{self.name}"',
-                "Name each member once, and at least one",
-            )
-        return replace(self, members=tuple(entries[name] for name in names))
+        return self if names is None else replace(self, members=chosen(self.name, self.members, names))
 
     def resolve(self) -> PoolSpec:
         """The pool with the paths of its models' files.

@@ -89,6 +89,12 @@ class RelaySettings:
     """Every draw comes from a stream derived from (seed, member, round, phase)."""
     sampling: Sampling = field(default_factory=Sampling)
 
+    @property
+    def compares(self) -> bool:
+        """Whether confidences are compared anywhere, so that every member needs mu and sigma."""
+        bids = self.selection == "best" and self.trigger != "never"
+        return self.initiation == "best" or self.trigger == "confidence" or bids
+
     def __post_init__(self) -> None:
         _whole(self, "window", 1)
         _real(self, "threshold", -_LARGEST, _LARGEST, 'a finite number, or trigger "never" for no relays')

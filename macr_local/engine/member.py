@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from macr_local.config import MemberSpec
-from macr_local.engine.files import check_model, check_projector, quantization
+from macr_local.engine.files import Header, check_model, check_projector, quantization
 from macr_local.engine.hashes import model_sha256, sha256_of
 from macr_local.engine.model import Model
 from macr_local.engine.rollback import open_context
@@ -59,16 +59,21 @@ class LlamaMember:
 
     info: MemberInfo
 
-    def __init__(self, spec: MemberSpec) -> None:
-        """Check the files and load them.
+    def __init__(self, spec: MemberSpec, header: Header | None = None) -> None:
+        """Load a member's files.
+
+        Args:
+            spec: The member.
+            header: The model's, where the member's files are checked already; None checks them.
 
         Raises:
             ModelFileError: A file is missing, damaged or not what the specification says.
             CapacityError: The context does not fit into memory.
             EngineError: No bid can be undone in this model's memory.
         """
-        header = check_model(spec)
-        check_projector(spec, header)
+        if header is None:
+            header = check_model(spec)
+            check_projector(spec, header)
         self.spec = spec
         self._header = header
         self._closed = False
@@ -299,12 +304,12 @@ class LlamaMember:
 
     def branch(self, length: int) -> None:
         """Start a bid of at most ``length`` tokens; what waits is decoded first and belongs to the trunk."""
-        self.run(lambda: self._branch(length))
+        self.run(self._branch)
 
-    def _branch(self, length: int) -> None:
+    def _branch(self) -> None:
         # llama.cpp overwrites its row at the next decode, so the trunk's logits are kept aside.
         self._trunk = self._logits().copy(), len(self._answer)
-        self._rollback.mark(length)
+        self._rollback.mark()
 
     def adopt(self) -> None:
         """Keep the bid: its words become part of the trunk."""

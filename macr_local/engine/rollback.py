@@ -27,10 +27,10 @@ class Rollback(ABC):
         self.context = context
         self._n_past = self._cells = 0
 
-    def mark(self, length: int) -> None:
-        """Begin a branch of at most ``length`` tokens here."""
+    def mark(self) -> None:
+        """Begin a branch here."""
         self._n_past, self._cells = self.context.n_past, self.context.cells
-        self._mark(length)
+        self._mark()
 
     def drop(self) -> None:
         """Make the memory what it was at the mark. The caller keeps the logits of that place.
@@ -46,7 +46,7 @@ class Rollback(ABC):
         self._keep()
 
     @abstractmethod
-    def _mark(self, length: int) -> None: ...
+    def _mark(self) -> None: ...
 
     @abstractmethod
     def _drop(self) -> None: ...
@@ -64,7 +64,7 @@ class Trim(Rollback):
         super().__init__(context)
         self._window = window
 
-    def _mark(self, length: int) -> None:
+    def _mark(self) -> None:
         pass
 
     def _drop(self) -> None:
@@ -84,7 +84,7 @@ class Fork(Rollback):
     kind = "fork"
     sequences = 2
 
-    def _mark(self, length: int) -> None:
+    def _mark(self) -> None:
         trunk = self.context.sequence
         self.context.copy(trunk, 1 - trunk)
         self.context.sequence = 1 - trunk
@@ -105,7 +105,7 @@ class Snapshot(Rollback):
 
     kind = "snapshot"
 
-    def _mark(self, length: int) -> None:
+    def _mark(self) -> None:
         self._state = self.context.state()
 
     def _drop(self) -> None:
@@ -149,12 +149,12 @@ def _proves_itself(context: Context, rollback: Rollback) -> bool:
     context.clear()
     context.decode(prompt, logits=True)
     try:
-        rollback.mark(len(prompt))
+        rollback.mark()
         for token in reversed(prompt):
             context.decode([token], logits=True)
         rollback.drop()
         context.decode(words[:1], logits=True)
-        rollback.mark(1)
+        rollback.mark()
         context.decode(words[1:2], logits=True)
         rollback.keep()
         context.decode(words[2:], logits=True)

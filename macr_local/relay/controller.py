@@ -84,9 +84,7 @@ class Controller:
                 f'initiation is "{settings.initiation}", which is no member of the pool',
                 f'Use "best" or one of {", ".join(names)}',
             )
-        bids = settings.selection == "best" and settings.trigger != "never"
-        required = settings.initiation == "best" or settings.trigger == "confidence" or bids
-        for name in names if required else self._calibrations:
+        for name in names if settings.compares else self._calibrations:
             calibration = self._calibrations.get(name)
             if calibration is None or calibration.window != settings.window:
                 what = f"is for w = {calibration.window}" if calibration else "is missing"

@@ -15,9 +15,5 @@ def run(case: Case) -> Iterator[Event]:
     Raises:
         CalibrationError: A member's confidence cannot be standardised.
     """
-    # A relay that neither compares first trials nor watches for weak windows needs no mu and sigma.
-    settings = case.settings
-    compares = settings.selection == "best" and settings.trigger != "never"
-    required = settings.initiation == "best" or settings.trigger == "confidence" or compares
-    controller = Controller(case.members, case.calibrations(required=required), settings, case.cancelled)
-    return controller.run(case.prompt)
+    calibrations = case.calibrations(required=case.settings.compares)
+    return Controller(case.members, calibrations, case.settings, case.cancelled).run(case.prompt)
