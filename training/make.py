@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
     folder = options.out / options.world
     folder.mkdir(parents=True, exist_ok=True)
     world = open_world(options.world, options.steps_scale)
-    quantization = cast(Quantization, options.quantization or QUANTIZATION[options.world])
+    quantization = cast(Quantization, options.quantization or QUANTIZATION.get(options.world, "f16"))
     for member in options.member or ARCHITECTURES:
         start = time.monotonic()
         make_member(world, member, folder, quantization, options.steps_scale, options.seed)

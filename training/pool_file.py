@@ -15,7 +15,7 @@ NAMES = {"easy-vqa": "tiny", "scenes": "scene"}
 
 def member_name(world: World, member: Architecture) -> str:
     """The name of a member in pools and answers."""
-    return f"{NAMES[world.name]}-{member}"
+    return f"{NAMES.get(world.name, world.name)}-{member}"
 
 
 def write_pool_file(folder: Path, world: World) -> Path:

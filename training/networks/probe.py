@@ -24,17 +24,21 @@ class Probe(nn.Module):
 
     Args:
         member: The architecture, which decides the tokens of a quadrant.
-        pooling: Where it looks.
+        pooling: Where all heads look, or where each does.
         heads: Heads and their numbers of classes.
     """
 
     quadrants: Tensor
 
-    def __init__(self, member: Architecture, pooling: Pooling, heads: Mapping[str, int]) -> None:
+    def __init__(
+        self, member: Architecture, pooling: Pooling | Mapping[str, Pooling], heads: Mapping[str, int]
+    ) -> None:
         super().__init__()
-        self.pooling = pooling
-        width = WIDTH if pooling == "quadrants" else IMAGE_TOKENS * WIDTH
-        self.heads = nn.ModuleDict({name: nn.Linear(width, classes) for name, classes in heads.items()})
+        self.pooling = {name: pooling if isinstance(pooling, str) else pooling[name] for name in heads}
+        width = {"quadrants": WIDTH, "whole": IMAGE_TOKENS * WIDTH}
+        self.heads = nn.ModuleDict(
+            {name: nn.Linear(width[self.pooling[name]], classes) for name, classes in heads.items()}
+        )
         quadrants = _QUERY_QUADRANTS if member == "minicpmv" else _GRID_QUADRANTS
         self.register_buffer("quadrants", torch.tensor(quadrants), persistent=False)
 
@@ -54,16 +58,15 @@ class Probe(nn.Module):
             weights: Heads that count, with their weights.
         """
         seen = (image if deepstack is None else image + deepstack).float()
-        quadrants = self.pooling == "quadrants"
-        features = seen[:, self.quadrants].mean(2).flatten(0, 1) if quadrants else seen.flatten(1)
-        loss = features.new_zeros(())
+        features = {"quadrants": seen[:, self.quadrants].mean(2).flatten(0, 1), "whole": seen.flatten(1)}
+        loss = seen.new_zeros(())
         accuracy = {}
         for name, weight in weights.items():
             target = labels[name].flatten()
             told = target != UNLABELLED
             if not told.any():
                 continue
-            scores = self.heads[name](features)[told]
+            scores = self.heads[name](features[self.pooling[name]])[told]
             loss = loss + weight * F.cross_entropy(scores, target[told])
             accuracy[name] = (scores.argmax(1) == target[told]).float().mean().item()
         return loss, accuracy

@@ -99,8 +99,8 @@ class World(Protocol):
         ...
 
     @property
-    def pooling(self) -> Pooling:
-        """Where the probe looks."""
+    def pooling(self) -> Pooling | Mapping[str, Pooling]:
+        """Where the probe looks, with all heads or with each."""
         ...
 
     @property

@@ -1,0 +1,1 @@
+"""The embedded pool, and the world that it was trained on."""

@@ -1,0 +1,26 @@
+"""Write a set of questions: ``python -m macr_local.tiny.scenes --out DIR``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+from macr_local.tiny.scenes.examination import examination, write
+from macr_local.tiny.scenes.scene import Split
+
+
+def main() -> None:
+    """Write what the command line asks for."""
+    summary = "Write a set of questions about scenes, with their images."
+    parser = argparse.ArgumentParser(prog="python -m macr_local.tiny.scenes", description=summary)
+    parser.add_argument("--split", choices=get_args(Split), default="test", help="whose scenes")
+    parser.add_argument("--seed", type=int, default=1, help="the same gives the same")
+    parser.add_argument("--count", type=int, default=1000, help="questions, two an image")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the images and questions.jsonl")
+    options = parser.parse_args()
+    print(write(options.out, examination(options.split, options.seed, options.count)))
+
+
+if __name__ == "__main__":
+    main()
