@@ -7,9 +7,10 @@ from dataclasses import dataclass, fields
 
 from macr_local.relay import events
 from macr_local.relay.events import Event
-from macr_local.tiny.scenes.chain import WORDS, Kind, Slot
+from macr_local.settings import RelaySettings
+from macr_local.tiny.scenes.chain import WORDS, Kind
 from macr_local.tiny.scenes.knowledge import topic_of
-from macr_local.tiny.scenes.reader import Stated, next_kind, stated
+from macr_local.tiny.scenes.reader import Reading
 from macr_local.tiny.scenes.wording import PLAIN, Language
 
 Knows = Callable[[str, Kind], bool]
@@ -25,7 +26,7 @@ class Mechanism:
     weak: int = 0
     """Those that begin a value which their writer cannot know."""
     watched: int = 0
-    """Tokens that were proposed under watch: not part of a bid, and with a window of w tokens."""
+    """Tokens that the relay judged: behind a bid and its cooldown, with a window of w tokens."""
     watched_weak: int = 0
     """Those of them that begin a value which their writer cannot know."""
     triggers: int = 0
@@ -50,8 +51,9 @@ class Mechanism:
 def observe(
     happened: Iterable[Event],
     members: Sequence[str],
-    reference: Sequence[Slot],
+    read: Callable[[str], Reading],
     knows: Knows,
+    settings: RelaySettings,
     language: Language = PLAIN,
 ) -> Mechanism:
     """Read one answer's events.
@@ -59,20 +61,23 @@ def observe(
     Args:
         happened: The events of a relay.
         members: The pool.
-        reference: The worked answer; it says what kind of value comes next.
+        read: Follows the beginning of an answer; it says what kind of value comes next.
         knows: Who knows what.
+        settings: Of the relay.
         language: The words.
     """
     written = b""
     pieces: list[tuple[int, int, str, bool]] = []  # start, end, writer, watched
     counts = Mechanism()
     contest: Kind | None = None
+    watch = _Watch(settings)
     for event in happened:
+        watch.see(event)
         if isinstance(event, events.Token):
-            pieces.append((len(written), len(written) + len(event.text), event.member, event.z is not None))
+            pieces.append((len(written), len(written) + len(event.text), event.member, watch.watches(event)))
             written += event.text
         elif isinstance(event, events.BidOpened) and event.reason == "confidence":
-            kind = _begins(written.decode("utf-8", "replace"), event.dropped, reference, language)
+            kind = _begins(written.decode("utf-8", "replace"), event.dropped, read, language)
             hit = kind is not None and not knows(event.leader or "", kind)
             counts += Mechanism(tokens=1, weak=hit, watched=1, watched_weak=hit, triggers=1, hits=hit)
             able = sum(knows(name, kind) for name in members) if hit and kind is not None else 0
@@ -81,19 +86,48 @@ def observe(
         elif isinstance(event, events.Relayed) and contest is not None:
             counts += Mechanism(won_by_knower=knows(event.winner, contest))
             contest = None
-    return counts + _written(written, pieces, reference, knows, language)
+    return counts + _written(written, pieces, read, knows)
+
+
+class _Watch:
+    """Which tokens of the answer could have been a trigger instead: those that the relay judges."""
+
+    def __init__(self, settings: RelaySettings) -> None:
+        self._settings = settings
+        self._bids: dict[str, int] = {}
+        self._round = 0
+        self._unwatched = 0
+
+    def see(self, event: Event) -> None:
+        """Take note of an event, before `watches` is asked about it."""
+        settings = self._settings
+        if isinstance(event, events.BidOpened):
+            self._bids = {}
+        elif isinstance(event, events.Bid):
+            self._bids[event.member] = len(event.tokens)
+        elif isinstance(event, events.Relayed):
+            self._round = event.round
+            kept = event.round > 0 or settings.keep_trial
+            self._unwatched = (self._bids.get(event.winner, 0) if kept else 0) + settings.cooldown
+        elif isinstance(event, events.Token):
+            self._unwatched -= 1
+
+    def watches(self, token: events.Token) -> bool:
+        """Whether this token of the answer was judged."""
+        limit = self._settings.max_relays
+        return token.z is not None and self._unwatched < 0 and (limit is None or self._round < limit)
 
 
 def _written(
     written: bytes,
     pieces: Sequence[tuple[int, int, str, bool]],
-    reference: Sequence[Slot],
+    read: Callable[[str], Reading],
     knows: Knows,
-    language: Language,
 ) -> Mechanism:
     """What the tokens of the answer say, and whether their writers could know it."""
-    text = written.decode("utf-8", "replace")
-    starts = _topical(stated(text, language), reference)
+    # The language is ASCII, so characters are bytes.
+    values = read(written.decode("utf-8", "replace")).values
+    starts = {found.start: kind for found, kind in values if topic_of(kind) is not None}
     counts = Mechanism()
     for start, end, writer, watched in pieces:
         kind = next((starts[at] for at in range(start, end) if at in starts), None)
@@ -109,20 +143,12 @@ def _written(
     return counts
 
 
-def _topical(found: Sequence[Stated], reference: Sequence[Slot]) -> dict[int, Kind]:
-    """Where values of a topic begin. The language is ASCII, so characters are bytes."""
-    slots = [slot for slot in reference if slot.value and slot.kind != "answer"]
-    return {
-        value.start: slot.kind
-        for value, slot in zip(found, slots, strict=False)
-        if topic_of(slot.kind) is not None
-    }
-
-
-def _begins(text: str, dropped: bytes, reference: Sequence[Slot], language: Language) -> Kind | None:
+def _begins(text: str, dropped: bytes, read: Callable[[str], Reading], language: Language) -> Kind | None:
     """The kind of the topical value that a dropped token begins, if it begins one."""
-    kind = next_kind(text, reference, language)
-    piece = dropped.decode("utf-8", "ignore").strip()
-    if kind is None or topic_of(kind) is None or not piece:
+    kind = read(text).following
+    piece = dropped.decode("utf-8", "ignore")
+    if kind is None or topic_of(kind) is None or not piece.strip():
         return None
-    return kind if any(language.word(word).startswith(piece) for word in WORDS[kind]) else None
+    if text[-1:].isalnum() and not piece[0].isspace():
+        return None  # It goes on with a word that others began.
+    return kind if any(language.word(word).startswith(piece.strip()) for word in WORDS[kind]) else None

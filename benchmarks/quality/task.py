@@ -11,7 +11,7 @@ import numpy as np
 from macr_local import Prompt
 from macr_local.images import Image, load
 from macr_local.tiny.scenes.chain import Slot
-from macr_local.tiny.scenes.examination import examination
+from macr_local.tiny.scenes.examination import Item, examination
 from macr_local.tiny.scenes.scene import Split
 from macr_local.tiny.scenes.wording import PLAIN, Language
 from training.worlds.easy_vqa import records
@@ -28,7 +28,7 @@ class Task:
         question: In words.
         answer: In the words of the pool's language.
         family: Kind of question.
-        reference: The worked answer; empty where nobody knows one.
+        item: The question with its scene and its worked answer; None where nobody knows them.
     """
 
     key: str
@@ -37,12 +37,17 @@ class Task:
     question: str
     answer: str
     family: str
-    reference: Sequence[Slot] = ()
+    item: Item | None = None
 
     @property
     def prompt(self) -> Prompt:
         """As the pool is asked."""
         return Prompt.of(self.question, self.image)
+
+    @property
+    def reference(self) -> Sequence[Slot]:
+        """The worked answer; empty where nobody knows one."""
+        return () if self.item is None else self.item.reference
 
 
 def scenes(split: Split, seed: int, count: int, language: Language = PLAIN) -> Iterator[Task]:
@@ -57,7 +62,7 @@ def scenes(split: Split, seed: int, count: int, language: Language = PLAIN) -> I
             question,
             answer,
             item.question.family,
-            item.reference,
+            item,
         )
 
 

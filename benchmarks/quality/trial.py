@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.quality.mechanism import Knows, Mechanism, observe
 from benchmarks.quality.task import Task
@@ -13,7 +14,7 @@ from macr_local.relay.answer import Answer, collect
 from macr_local.relay.counters import Counters
 from macr_local.settings import RelaySettings
 from macr_local.tiny.scenes.knowledge import BLIND, Blindness, knows
-from macr_local.tiny.scenes.reader import agrees
+from macr_local.tiny.scenes.reader import agrees, follow
 from macr_local.tiny.scenes.wording import PLAIN, Language
 
 
@@ -87,8 +88,9 @@ def attempt(
         seconds = time.perf_counter() - began
         given = collect(happened, relay.settings)
         seen = Mechanism()
-        if task.reference and method.strategy in ("relay", "single"):
-            seen = observe(happened, members, task.reference, knows, language)
+        if task.item is not None and method.strategy in ("relay", "single"):
+            read = partial(follow, scene=task.item.scene, question=task.item.question, language=language)
+            seen = observe(happened, members, read, knows, relay.settings, language)
         outcomes.append(outcome(task, given, seconds, seen, language))
     return outcomes
 

@@ -67,7 +67,7 @@ class Language:
     def rename(self, text: str) -> str:
         """A text (a question, an answer) in the words of this language; plurals follow."""
         for value, word in self.words.items():
-            text = re.sub(rf"\b{value}(?=(?:e?s)?\b)", word, text)
+            text = re.sub(rf"\b{value}(?:(?=\b)|e?(?=s\b))", word, text)
         return text
 
 

@@ -15,14 +15,15 @@ _LONG_WORDS = {
     "red": "vermilion",
     "green": "chartreuse",
     "blue": "ultramarine",
-    "yellow": "goldenrod",
-    "purple": "aubergine",
+    "yellow": "mustard",
+    "purple": "violaceous",
     "white": "alabaster",
     "circle": "roundel",
     "square": "quadrate",
     "triangle": "trigon",
     "cross": "saltire",
 }
+"""Words that stay in two parts in every vocabulary: no piece of another word bridges a cut."""
 
 
 @dataclass(frozen=True, slots=True)
