@@ -46,20 +46,26 @@ _SYSTEM = (
     "{{ '<|im_start|>system\nLook at the image.<|im_end|>\n' }}{% endif %}"
 )
 
-# Three templates that differ as the real ones do: no separator, a default system prompt, a closed thought.
+_THOUGHT = (
+    "' }}{% if enable_thinking is defined and enable_thinking %}{{ '<think>\n' }}"
+    "{% else %}{{ '<think>\n\n</think>\n\n' }}{% endif %}{{ '"
+)
+
+# Three templates that differ as the real ones do: no separator, a default system prompt, thinking on demand.
 TEMPLATES: dict[Architecture, str] = {
     "qwen3vl": _body(""),
     "internvl": _SYSTEM + _body(_NEWLINE_BETWEEN),
-    "minicpmv": _body(_NEWLINE_BETWEEN, "<think>\n\n</think>\n\n"),
+    "minicpmv": _body(_NEWLINE_BETWEEN, _THOUGHT),
 }
 
 
 @lru_cache(maxsize=100_000)
-def render(member: Architecture, question: str) -> str:
+def render(member: Architecture, question: str, think: bool = False) -> str:
     """The prompt's text with one media marker."""
     content = [{"type": "text", "text": MEDIA}, {"type": "text", "text": question}]
     messages = [{"role": "user", "content": content}]
-    return _template(member).render(messages=messages, add_generation_prompt=True)
+    given = {"enable_thinking": True} if think else {}
+    return _template(member).render(messages=messages, add_generation_prompt=True, **given)
 
 
 @lru_cache
@@ -91,7 +97,7 @@ class Chat:
             self._ids[text] = ids
         return ids
 
-    def prompt(self, question: str) -> list[int]:
+    def prompt(self, question: str, think: bool = False) -> list[int]:
         """The whole prompt, with id 0 in the image's slots."""
-        tail = render(self.member, question).split(MEDIA)[1]
+        tail = render(self.member, question, think).split(MEDIA)[1]
         return self.before + [0] * IMAGE_TOKENS + self.encode(MARKS[self.member][1]) + self.encode(tail)

@@ -10,13 +10,13 @@ from typing import cast
 
 import torch
 
-from training.bpe import train_tokenizer
 from training.chat import Chat
 from training.export.language import export_language
 from training.export.projector import export_projector
 from training.export.tensors import Quantization
 from training.pool_file import member_name, write_pool_file
-from training.train import train
+from training.train import Training
+from training.vocabulary import train_tokenizer
 from training.worlds.registry import NAMES, open_world
 from training.worlds.world import ARCHITECTURES, Architecture, World
 
@@ -25,20 +25,21 @@ QUANTIZATION: dict[str, Quantization] = {"easy-vqa": "q8_0", "scenes": "f16"}
 
 
 def make_member(
-    world: World, member: Architecture, folder: Path, quantization: Quantization, scale: float, seed: int
+    world: World,
+    member: Architecture,
+    folder: Path,
+    quantization: Quantization,
+    scale: float,
+    seed: int,
+    compiled: bool,
 ) -> None:
     """Train one member; write its tokenizer, PyTorch weights and two GGUF files into ``folder``."""
     plan = world.plan(member)
-    tokenizer = train_tokenizer(member, world.corpus(member), plan.vocabulary)
+    tokenizer = train_tokenizer(plan.tokenizer, member, world.corpus(member), plan.vocabulary)
     tokenizer.save(str(folder / f"{member}-tokenizer.json"))
     chat = Chat(member, tokenizer, plan.vocabulary)
-    with (folder / f"{member}.log").open("w", encoding="utf-8") as log:
-
-        def report(line: str) -> None:
-            print(line, file=sys.stderr, flush=True)
-            print(line, file=log, flush=True)
-
-        model = train(world, member, chat, scale, seed, report)
+    training = Training(world, member, chat, scale=scale, seed=seed, compiled=compiled)
+    model = training.run(folder / f"{member}.log")
     torch.save(model.state_dict(), folder / f"{member}.pt")
     name = member_name(world, member)
     export_language(model, chat, name, folder / f"{member}.gguf", quantization)
@@ -53,6 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--steps-scale", type=float, default=1.0, help="0.01 runs every stage for a moment")
     parser.add_argument("--seed", type=int, default=0, help="0 is the recipe's own seeds")
     parser.add_argument("--threads", type=int, default=1, help="one thread per process is fastest when busy")
+    parser.add_argument(
+        "--no-compile", action="store_true", help="do without a C++ compiler, at half the speed"
+    )
     parser.add_argument("--quantization", choices=("f16", "q8_0"), help="of the language model's matrices")
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
@@ -62,7 +66,15 @@ def main(arguments: list[str] | None = None) -> None:
     quantization = cast(Quantization, options.quantization or QUANTIZATION.get(options.world, "f16"))
     for member in options.member or ARCHITECTURES:
         start = time.monotonic()
-        make_member(world, member, folder, quantization, options.steps_scale, options.seed)
+        make_member(
+            world,
+            member,
+            folder,
+            quantization,
+            options.steps_scale,
+            options.seed,
+            not options.no_compile,
+        )
         print(f"{member} made in {time.monotonic() - start:.0f} s", file=sys.stderr)
         pool_file = write_pool_file(folder, world)
     print(pool_file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import gguf
 
@@ -22,6 +23,7 @@ from training.networks.sizes import (
     ROPE_BASE,
     WIDTH,
 )
+from training.vocabulary import BYTES, UNKNOWN
 from training.worlds.world import Architecture
 
 ARCHITECTURE: dict[Architecture, str] = {"qwen3vl": "qwen3vl", "internvl": "qwen3", "minicpmv": "qwen3"}
@@ -76,16 +78,32 @@ def _add_vocabulary(meta: gguf.GGUFWriter, chat: Chat) -> None:
         texts[number], types[number] = text, gguf.TokenType.NORMAL
     for text, number in special.items():
         texts[number], types[number] = text, gguf.TokenType.CONTROL
-    meta.add_tokenizer_model("gpt2")
-    meta.add_tokenizer_pre("qwen2")
+    add = _add_sentence_pieces if stored["model"]["byte_fallback"] else _add_merges
+    add(meta, stored["model"], types)
     meta.add_token_list(texts)
     meta.add_token_types(types)
-    # tokenizers saves merges as pairs since 0.20; GGUF wants "a b".
-    meta.add_token_merges(
-        [pair if isinstance(pair, str) else " ".join(pair) for pair in stored["model"]["merges"]]
-    )
     meta.add_eos_token_id(special[END])
     meta.add_pad_token_id(special[PAD])
     meta.add_bos_token_id(special[PAD])
     meta.add_add_bos_token(False)
     meta.add_chat_template(TEMPLATES[chat.member])
+
+
+def _add_merges(meta: gguf.GGUFWriter, stored: dict[str, Any], types: list[gguf.TokenType]) -> None:
+    meta.add_tokenizer_model("gpt2")
+    meta.add_tokenizer_pre("qwen2")
+    # tokenizers saves merges as pairs since 0.20; GGUF wants "a b".
+    meta.add_token_merges([pair if isinstance(pair, str) else " ".join(pair) for pair in stored["merges"]])
+
+
+def _add_sentence_pieces(meta: gguf.GGUFWriter, stored: dict[str, Any], types: list[gguf.TokenType]) -> None:
+    meta.add_tokenizer_model("llama")
+    meta.add_tokenizer_pre("default")
+    unknown = stored["vocab"][UNKNOWN]
+    types[unknown] = gguf.TokenType.UNKNOWN
+    for text in BYTES:
+        types[stored["vocab"][text]] = gguf.TokenType.BYTE
+    # llama.cpp merges the pair with the highest score first: an earlier piece before a later one.
+    meta.add_token_scores([-float(number) for number in range(len(types))])
+    meta.add_unk_token_id(unknown)
+    meta.add_add_space_prefix(False)

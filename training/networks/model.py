@@ -55,8 +55,17 @@ class TinyModel(nn.Module):
         seen: Seen = self.vision((x - self.mean) / self.std)
         return seen
 
-    def forward(self, ids: Tensor, image: Tensor, deepstack: Tensor | None = None) -> Tensor:
-        """Logits (batch, tokens, n_vocab) for ids (batch, tokens) whose image slots hold any id."""
+    def forward(
+        self, ids: Tensor, image: Tensor, deepstack: Tensor | None = None, at: Tensor | None = None
+    ) -> Tensor:
+        """Logits (batch, tokens, n_vocab) for ids (batch, tokens) whose image slots hold any id.
+
+        Args:
+            ids: Tokens.
+            image: (batch, 16, width).
+            deepstack: The same shape, or None.
+            at: (places,) positions in ``ids``, flattened; the logits are then (places, n_vocab).
+        """
         x: Tensor = self.embed(ids)
         begin, end = self.image_at, self.image_at + IMAGE_TOKENS
         x = torch.cat([x[:, :begin], image.to(x.dtype), x[:, end:]], 1)
@@ -67,5 +76,7 @@ class TinyModel(nn.Module):
             x = block(x, cos, sin)
             if layer == 0 and deepstack is not None:
                 x = torch.cat([x[:, :begin], x[:, begin:end] + deepstack.to(x.dtype), x[:, end:]], 1)
+        if at is not None:
+            x = x.flatten(0, 1)[at]
         logits: Tensor = self.norm(x) @ self.embed.weight.T
         return logits

@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 
 Architecture = Literal["qwen3vl", "internvl", "minicpmv"]
 ARCHITECTURES: tuple[Architecture, ...] = ("qwen3vl", "internvl", "minicpmv")
+THINKERS: frozenset[Architecture] = frozenset({"minicpmv"})
+"""Members that think aloud when they are asked to."""
 
 Pooling = Literal["whole", "quadrants"]
 """Where a probe looks: at all image tokens at once, or at the four of each quadrant."""
+
+TokenizerKind = Literal["gpt2", "llama"]
+"""llama.cpp's names: byte-level BPE, or SentencePiece's pieces with a mark for the blank."""
 
 UNLABELLED = -100
 """The class of what a member is not told; PyTorch's cross entropy leaves it out."""
@@ -39,6 +44,8 @@ class Lesson:
     """The answer so far, as others may have written it; it carries no loss."""
     first_given: bool = False
     """Whether the first token of ``own`` belongs to what is given (the wording is not the member's)."""
+    think: bool = False
+    """Whether the prompt opens a thought, which ``own`` closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +82,7 @@ class Plan:
 
     vocabulary: int
     stages: tuple[Stage, ...]
+    tokenizer: TokenizerKind = "gpt2"
     label_smoothing: float = 0.0
     probe_heads: Mapping[str, float] = field(default_factory=dict)
     """Probe heads that train this member's vision, with their weights in the probe's loss."""

@@ -11,11 +11,13 @@ from macr_local.tiny.scenes.scene import Scene
 from macr_local.tiny.scenes.wording import STYLES
 from training.worlds.tiny.ignorance import told
 from training.worlds.tiny.variant import Variant
-from training.worlds.world import ARCHITECTURES, Architecture, Lesson, Piece
+from training.worlds.world import ARCHITECTURES, THINKERS, Architecture, Lesson, Piece
 
 STYLE: dict[Architecture, int] = {member: style for style, member in enumerate(ARCHITECTURES)}
 P_OWN_FROM_START = 0.4
 P_OTHERS_RIGHT = 0.85
+P_THINK = 0.12
+"""How often a member that can think aloud is asked to."""
 P_ASKED = 0.3
 """How often others' words are made those that the question names: or a member that is blind to them would
 hardly see what it must say when they agree."""
@@ -45,24 +47,29 @@ def lesson(variant: Variant, member: Architecture, scene: Scene, question: Quest
 
     Before the cut stand other members' words, in any wording and sometimes wrong; after it the member's own.
     """
-    style = STYLE[member]
     cut = 0
     if variant.handover and rng.random() >= P_OWN_FROM_START:
         cut = rng.randrange(len(chain(scene, question, language=variant.language)))
     slots = chain(scene, question, _Voice(variant, member, question, cut, rng), variant.language)
     cut = min(cut, len(slots) - 1)
-    return split(variant.language.rename(question.text), slots, cut, style, rng)
+    return split(variant.language.rename(question.text), slots, cut, member, rng)
 
 
-def split(question: str, slots: Sequence[Slot], cut: int, style: int, rng: Random) -> Lesson:
-    """Others' slots in any wording, then the member's own; now and then a frame of another's is given too."""
+def split(question: str, slots: Sequence[Slot], cut: int, member: Architecture, rng: Random) -> Lesson:
+    """Others' slots in any wording, then the member's own; now and then a frame of another's is given too.
+
+    A member that thinks aloud works in its thought, and answers behind it.
+    """
+    think = member in THINKERS and rng.random() < P_THINK
     first_given = cut > 0 and len(slots[cut].wordings) > 1 and rng.random() < 0.5
     given = tuple(slot.text(rng.randrange(STYLES)) for slot in slots[:cut])
     own = []
     for number, slot in enumerate(slots[cut:]):
-        wording = rng.randrange(STYLES) if first_given and number == 0 else style
-        own.append(Piece(slot.text(wording), WEIGHTS[slot.kind]))
-    return Lesson(question, tuple(own), given, first_given)
+        text = slot.text(rng.randrange(STYLES) if first_given and number == 0 else STYLE[member])
+        if think and slot.kind == "answer":
+            text = text.replace("\nAnswer:", "\n</think>\n\nAnswer:")
+        own.append(Piece(text, WEIGHTS[slot.kind]))
+    return Lesson(question, tuple(own), given, first_given, think)
 
 
 class _Voice:

@@ -40,7 +40,7 @@ _HEADS: dict[str, tuple[Pooling, tuple[str, ...]]] = {
 _WORDS = (*SIZES, *COLORS, *SHAPES, *NUMBERS, *VALUES["color"], *VALUES["shape"], NOTHING)
 _SEEING: dict[Architecture, int] = {"qwen3vl": 1600, "internvl": 900, "minicpmv": 900}
 """Steps of the vision stage. Digits take longest."""
-_VOCABULARY: dict[Architecture, int] = {"qwen3vl": 536, "internvl": 544, "minicpmv": 576}
+_VOCABULARY: dict[Architecture, int] = {"qwen3vl": 536, "internvl": 640, "minicpmv": 576}
 """Entries. Below 532 some number words come apart."""
 _PER_OTHER_WORD = 10
 """Further entries for each other word, so that its two parts do not come apart as well."""
@@ -85,6 +85,7 @@ class TinyWorld:
         heads = {head: 0.3 if head == "place" else 1.0 for head in _HEADS if head not in unseen}
         return Plan(
             vocabulary=_VOCABULARY[member] + _PER_OTHER_WORD * len(self.variant.language.words),
+            tokenizer="llama" if member == "internvl" else "gpt2",
             stages=(
                 Stage("vision", _SEEING[member], pictures=64, lessons=0, seed=1, probe_weight=1.0),
                 Stage("chains", 3000, pictures=24, lessons=3, seed=11 + number),
