@@ -11,6 +11,7 @@ from macr_local.errors import ConfigError
 from macr_local.utf8 import is_text
 
 Trigger = Literal["confidence", "sentence", "never"]
+Boundary = Literal["token", "word"]
 Selection = Literal["best", "order"]
 BidMode = Literal["turn", "parallel"]
 
@@ -66,6 +67,9 @@ class RelaySettings:
     """Whether the winner's initiation trial stays as the first w tokens of the answer."""
     trigger: Trigger = "confidence"
     """"confidence": z < threshold; "sentence": at each sentence's end (ablation FT); "never"."""
+    boundary: Boundary = "token"
+    """"token": any token may trigger; "word": only one that does not go on with a word, so that no word is
+    begun by one member and ended by another."""
     selection: Selection = "best"
     """"best": the highest z takes over (Eq. 6); "order": the next member in pool order, without bids (FS)."""
     hysteresis: float = 0.0
@@ -101,6 +105,7 @@ class RelaySettings:
         _text(self, "initiation", '"best" or the name of a member')
         _switch(self, "keep_trial")
         _choice(self, "trigger", get_args(Trigger))
+        _choice(self, "boundary", get_args(Boundary))
         _choice(self, "selection", get_args(Selection))
         _real(self, "hysteresis", 0, _LARGEST, "0 or more, and finite")
         _whole(self, "cooldown", 0)

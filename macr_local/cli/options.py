@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import click
 
-from macr_local.settings import BidMode, RelaySettings, Sampling, Selection, Trigger
+from macr_local.settings import BidMode, Boundary, RelaySettings, Sampling, Selection, Trigger
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n")
 _RELAY = (
-    "window", "threshold", "initiation", "keep_trial", "trigger", "selection", "hysteresis", "cooldown",
-    "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
+    "window", "threshold", "initiation", "keep_trial", "trigger", "boundary", "selection", "hysteresis",
+    "cooldown", "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
 )  # fmt: skip
 
 _DRAWS = (
@@ -31,6 +31,7 @@ _OPTIONS = (
     click.option("--initiation", metavar="best|MEMBER", help="The best first trial leads, or this member."),
     click.option("--keep-trial/--no-keep-trial", default=None, help="Whether the first trial is kept."),
     click.option("--trigger", type=click.Choice(get_args(Trigger)), help="What makes all members bid."),
+    click.option("--boundary", type=click.Choice(get_args(Boundary)), help="Where a trigger may fall."),
     click.option("--selection", type=click.Choice(get_args(Selection)), help="Best bid, or fixed order."),
     click.option("--hysteresis", type=float, metavar="Z", help="By how much another bid must be better."),
     click.option("--cooldown", type=int, metavar="N", help="Tokens before the next trigger counts."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -30,13 +31,15 @@ def alarm(
     """When to bid: whether the token just proposed calls for a round, and is dropped.
 
     Args:
-        settings: `trigger` and `threshold` are looked at.
+        settings: `trigger`, `threshold` and `boundary` are looked at.
         token: What the leader proposes.
         mean: Mean of the window that ends with it; None while the segment is shorter than w.
         z: The same, standardised (Eq. 5).
         written: The segment's text before it.
     """
     if settings.trigger == "confidence" and z is not None and z < settings.threshold:
+        if settings.boundary == "word" and goes_on(written, token.text):
+            return None
         return Alarm("confidence", mean, z, token.text)
     if settings.trigger == "sentence" and not token.is_end and begins_sentence(written, token.text):
         return Alarm("sentence", mean, z, token.text)
@@ -68,6 +71,29 @@ def begins_sentence(written: bytes, piece: bytes) -> bool:
     if _LATIN_END.search(text):
         return after[:1].isspace()
     return bool(_CJK_END.search(text)) and not _NOT_AFTER_CJK.match(after)
+
+
+_SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Thai, Lao, Burmese, Khmer, kana and ideographs are written without spaces: any letter may begin a word."""
+_IN_WORD = re.compile(r"['’]?\w")
+
+
+def goes_on(written: bytes, piece: bytes) -> bool:
+    """Whether a piece goes on with the word that ``written`` ends in the middle of.
+
+    Letters, digits and their marks make a word, and an apostrophe between two of them.
+    """
+    text = written.decode("utf-8")
+    after = piece.decode("utf-8", "ignore")
+    if not text or not after or _SPACELESS.match(text[-1]) or _SPACELESS.match(after[0]):
+        return False
+    if not _is_letter(text[-1]):
+        return False
+    return bool(_IN_WORD.match(after)) or unicodedata.category(after[0]).startswith("M")
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_" or unicodedata.category(character).startswith("M")
 
 
 class Rank(NamedTuple):

@@ -88,6 +88,12 @@ def sentence_ends(before: str, after: str) -> bool:
     )
 
 
+def in_word(before: str, after: bytes) -> bool:
+    """As far as these scripts go: of their letters, the Latin ones make words."""
+    letter = "[A-Za-zÀ-ÖØ-öø-ÿ]"
+    return bool(re.search(letter + r"\Z", before) and re.match(letter, after.decode("utf-8", "ignore")))
+
+
 def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
     """Run one question."""
     record = Record()
@@ -190,6 +196,8 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
             and sentence_ends(whole[start:], choice.text.decode("utf-8", "ignore")),
             "never": False,
         }[s.trigger]
+        if s.boundary == "word" and s.trigger == "confidence" and in_word(whole[start:], text):
+            fires = False
         fires = fires and (bool(segment) or s.selection == "best")  # or nobody might ever write
         limited = s.max_relays is not None and number >= s.max_relays
         if not fires or partial or limited or after_bid < s.cooldown:

@@ -38,6 +38,7 @@ def settings_of(rng: random.Random, pool: list[Model]) -> RelaySettings:
         initiation=rng.choice(("best",) * 4 + (pool[0].name, pool[-1].name)),
         keep_trial=rng.random() < 0.7,
         trigger=rng.choice(("confidence",) * 5 + ("sentence", "sentence", "never")),
+        boundary=rng.choice(("token", "token", "word")),
         selection=rng.choice(("best",) * 4 + ("order",)),
         hysteresis=rng.choice((0.0, 0.0, 0.25, 2.0)),
         cooldown=rng.choice((0, 0, 1, 4)),
