@@ -1,18 +1,23 @@
-"""One way of answering, put to a set of tasks; what came out of each."""
+"""One way of answering, put to one task; what came out."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import Any
 
 from benchmarks.quality.mechanism import Knows, Mechanism, observe
+from benchmarks.quality.recall import RecallingMember
 from benchmarks.quality.task import Task
 from macr_local import Pool, Relay
-from macr_local.relay.answer import Answer, collect
-from macr_local.relay.counters import Counters
+from macr_local.protocol import Member
+from macr_local.relay.answer import collect
+from macr_local.relay.confidence import Calibration
+from macr_local.relay.events import Event
 from macr_local.settings import RelaySettings
+from macr_local.strategies import Case, strategy
 from macr_local.tiny.scenes.knowledge import BLIND, Blindness, knows
 from macr_local.tiny.scenes.reader import agrees, follow
 from macr_local.tiny.scenes.wording import PLAIN, Language
@@ -27,18 +32,21 @@ class Method:
         strategy: "single", "vote", "best-of" or "relay".
         settings: How to relay.
         leader: The member of "single".
+        raw: Whether mean log-probabilities are compared as they are, with no mu and sigma.
     """
 
     name: str
     strategy: str
     settings: RelaySettings
     leader: str | None = None
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one task."""
 
+    method: str
     key: str
     cluster: int
     family: str
@@ -47,22 +55,59 @@ class Outcome:
     """Whether the final answer is."""
     chain: bool | None
     """Whether every value of the worked answer is; None where nobody knows it."""
-    counters: Counters
+    prompt: int
+    """Cells of the prompt, in all members that were given it."""
+    committed: int
+    discarded: int
+    ingested: int
     relays: int
     handovers: int
     seconds: float
-    mechanism: Mechanism
+    mechanism: Mechanism = field(default_factory=Mechanism)
 
     @property
     def generated(self) -> int:
         """Tokens written, whether they joined the answer or not."""
-        return self.counters.committed + self.counters.discarded
+        return self.committed + self.discarded
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Outcome:
+        """From plain values."""
+        return cls(**{**values, "mechanism": Mechanism(**values["mechanism"])})
 
 
-def final_line(text: str) -> str | None:
-    """What stands behind the last "Answer:"; None without one."""
-    _, mark, rest = text.rpartition("Answer:")
-    return rest.strip().rstrip(".").lower() if mark else None
+Ask = Callable[[Task, Method], list[Event]]
+"""Answers a task; gives all that happened."""
+
+
+def live(pool: Pool) -> Ask:
+    """Ask a pool as its users do."""
+
+    def ask(task: Task, method: Method) -> list[Event]:
+        relay = Relay(pool, method.settings, strategy=method.strategy, leader=method.leader)
+        with relay.stream(task.prompt) as stream:
+            return list(stream)
+
+    return ask
+
+
+def recalled(pool: Pool) -> Ask:
+    """Ask members that compute nothing twice as long as the question stays the same; greedy ones only."""
+    members = [RecallingMember(member) for member in pool.members]
+
+    def ask(task: Task, method: Method) -> list[Event]:
+        def calibration(member: Member) -> Calibration:
+            window = method.settings.window
+            return Calibration(0, 1, window) if method.raw else pool.calibration(member.name).at(window)
+
+        case = Case(members, calibration, method.settings, method.leader, task.prompt, lambda: False)
+        return list(strategy(method.strategy)(case))
+
+    return ask
 
 
 def who_knows(blind: Blindness = BLIND) -> Knows:
@@ -71,40 +116,42 @@ def who_knows(blind: Blindness = BLIND) -> Knows:
 
 
 def attempt(
-    pool: Pool, method: Method, tasks: Iterable[Task], knows: Knows, language: Language = PLAIN
-) -> list[Outcome]:
-    """Answer every task.
+    ask: Ask, method: Method, task: Task, members: Sequence[str], who: Knows, language: Language = PLAIN
+) -> Outcome:
+    """Answer a task, and compare the answer with what is right.
+
+    Args:
+        ask: Answers it.
+        method: How.
+        task: The question.
+        members: Names, in pool order.
+        who: Who can know what.
+        language: The words.
 
     Raises:
-        MacrError: A task cannot be answered at all.
+        MacrError: It cannot be answered at all.
     """
-    relay = Relay(pool, method.settings, strategy=method.strategy, leader=method.leader)
-    members = [member.name for member in pool.members]
-    outcomes = []
-    for task in tasks:
-        began = time.perf_counter()
-        with relay.stream(task.prompt) as stream:
-            happened = list(stream)
-        seconds = time.perf_counter() - began
-        given = collect(happened, relay.settings)
-        seen = Mechanism()
-        if task.item is not None and method.strategy in ("relay", "single"):
-            read = partial(follow, scene=task.item.scene, question=task.item.question, language=language)
-            seen = observe(happened, members, read, knows, relay.settings, language)
-        outcomes.append(outcome(task, given, seconds, seen, language))
-    return outcomes
-
-
-def outcome(task: Task, given: Answer, seconds: float, seen: Mechanism, language: Language) -> Outcome:
-    """Compare an answer with the task."""
+    began = time.perf_counter()
+    happened = ask(task, method)
+    seconds = time.perf_counter() - began
+    given = collect(happened, method.settings)
+    seen = Mechanism()
+    if task.item is not None and method.strategy in ("relay", "single"):
+        read = partial(follow, scene=task.item.scene, question=task.item.question, language=language)
+        seen = observe(happened, members, read, who, method.settings, language)
+    total = given.total
     return Outcome(
+        method=method.name,
         key=task.key,
         cluster=task.cluster,
         family=task.family,
         text=given.text,
         right=final_line(given.text) == task.answer,
         chain=agrees(given.text, task.reference, language) if task.reference else None,
-        counters=given.total,
+        prompt=total.prompt_text + total.prompt_image,
+        committed=total.committed,
+        discarded=total.discarded,
+        ingested=total.ingested,
         relays=given.relays,
         handovers=given.handovers,
         seconds=seconds,
@@ -112,8 +159,7 @@ def outcome(task: Task, given: Answer, seconds: float, seen: Mechanism, language
     )
 
 
-def methods(pool: Pool, settings: RelaySettings) -> list[Method]:
-    """Each member alone, the two ways to choose among finished answers, and the relay."""
-    alone = [Method(member.name, "single", settings, member.name) for member in pool.members]
-    others = [Method(name, name, settings) for name in ("vote", "best-of", "relay")]
-    return [*alone, *others]
+def final_line(text: str) -> str | None:
+    """What stands behind the last "Answer:"; None without one."""
+    _, mark, rest = text.rpartition("Answer:")
+    return rest.strip().rstrip(".").lower() if mark else None
