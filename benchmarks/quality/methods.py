@@ -1,4 +1,4 @@
-"""What is compared: every member alone, choices among finished answers, the relay; and relays set otherwise."""
+"""What is compared: members alone, choices among finished answers, the relay; relays set otherwise."""
 
 from __future__ import annotations
 
