@@ -115,7 +115,7 @@ class Training:
                 part.load_state_dict(state["parts"][name])
             rng.setstate(state["rng"])
         steps = max(2, round(stage.steps * self.scale))
-        warmup = max(1, round(WARMUP_STEPS * min(1.0, self.scale)))
+        warmup, save_every = (max(1, round(n * min(1.0, self.scale))) for n in (WARMUP_STEPS, SAVE_EVERY))
         start = time.process_time()
         while progress.step < steps:
             for group in optimizer.param_groups:
@@ -132,7 +132,7 @@ class Training:
             progress.loss = value if progress.loss is None else 0.97 * progress.loss + 0.03 * value
             if progress.step % REPORT_EVERY == 0 or progress.step == steps:
                 self._report(stage, progress, steps, accuracy, log, time.process_time() - start)
-            if progress.step % SAVE_EVERY == 0:
+            if progress.step % save_every == 0:
                 checkpoint.save(progress, parts, rng, log.tell())
 
     def _batch(self, stage: Stage, rng: Random) -> Batch:
