@@ -33,7 +33,8 @@ class Relay:
     Args:
         pool: An open pool.
         settings: How to relay; None takes the pool file's settings.
-        strategy: "relay", or "single" for one member alone.
+        strategy: "relay"; "single", one member alone; "vote" or "best-of", a choice among all members'
+            answers.
         leader: The member of "single"; None is the pool's first.
 
     Raises:

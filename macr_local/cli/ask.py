@@ -45,10 +45,10 @@ EPILOG = "Settings that are not given are those of the pool (macr-local pool sho
 @click.option("--members", metavar="A,B", help="Only these members, in this order.")
 @click.option(
     "--strategy",
-    type=click.Choice(["relay", "single"]),
+    type=click.Choice(["relay", "single", "vote", "best-of"]),
     default="relay",
     show_default=True,
-    help="All members by relay, or one alone.",
+    help="All by relay, one alone, or a choice among the answers of all.",
 )
 @click.option("--leader", metavar="MEMBER", help="Who answers with --strategy single. Default: the first.")
 @relay_options

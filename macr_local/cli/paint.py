@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from macr_local.cli.console import has_colours, paint, say, visible
 from macr_local.relay.events import (
+    Answered,
     Bid,
     BidOpened,
     Event,
@@ -239,6 +240,9 @@ def describe(event: Event) -> str:
                 return f"  {event.member} bids z {event.z:.2f}: {text!r}"
             why = event.note or (f"pruned at z <= {event.bound:.2f}" if event.bound is not None else "no bid")
             return f"  {event.member}: {why}"
+        case Answered():
+            z = "" if event.z is None else f" (z {event.z:.2f})"
+            return f"{event.member} answers{z}: {event.final or 'nothing'}"
         case Relayed():
             return f"round {event.round}: {event.winner} leads"
         case _:

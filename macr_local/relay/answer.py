@@ -55,6 +55,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     failed: tuple[events.MemberFailed, ...] = ()
     """Members that dropped out, in the order in which they did."""
+    answers: tuple[events.Answered, ...] = ()
+    """Where one of several whole answers was chosen: all of them."""
 
     @property
     def total(self) -> Counters:
@@ -80,6 +82,7 @@ class Answer:
             "seconds": self.seconds,
             "notes": list(self.notes),
             "failed": [asdict(failure) for failure in self.failed],
+            "answers": [asdict(answer) for answer in self.answers],
         }
 
     def _count(self, counters: Counters) -> dict[str, Any]:
@@ -106,6 +109,7 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
     relays = handovers = bids = rounds = 0
     notes: tuple[str, ...] = ()
     failed: list[events.MemberFailed] = []
+    answers: list[events.Answered] = []
     finished: events.Finished | None = None
     for event in happened:
         match event:
@@ -126,6 +130,8 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
                 tokens[-1] += 1
             case events.Text():
                 (thoughts if event.thought else texts)[event.segment].append(event.text)
+            case events.Answered():
+                answers.append(event)
             case events.MemberFailed():
                 failed.append(event)
             case events.Finished():
@@ -151,4 +157,5 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
         seconds=finished.seconds,
         notes=notes,
         failed=tuple(failed),
+        answers=tuple(answers),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from macr_local.errors import CalibrationError, Cancelled, ConfigError
 from macr_local.prompt import Prompt
@@ -46,7 +46,7 @@ class Controller:
         self._clock = clock
         self._check()
 
-    def run(self, prompt: Prompt) -> Iterator[Event]:
+    def run(self, prompt: Prompt) -> Generator[Event]:
         """Answer one question.
 
         The iterator may be closed at any event; no member computes between two events, and the next question

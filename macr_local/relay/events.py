@@ -115,6 +115,23 @@ class Relayed:
 
 
 @dataclass(frozen=True, slots=True)
+class Answered:
+    """A member's whole answer, where one of several is chosen; its tokens follow only if it is."""
+
+    member: str
+    text: str
+    thought: str
+    final: str | None
+    """What it comes down to, as answers are compared; None where it says nothing."""
+    reason: FinishReason
+    tokens: int
+    mean: float | None
+    """Mean log-probability of all its tokens, the end token included."""
+    z: float | None
+    """The mean, standardised; None where the member has no calibration."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemberFailed:
     """A member dropped out for the rest of this question."""
 
@@ -135,4 +152,4 @@ class Finished:
     notes: tuple[str, ...] = ()
 
 
-Event = Started | Token | Text | BidOpened | Bid | Relayed | MemberFailed | Finished
+Event = Started | Token | Text | BidOpened | Bid | Relayed | Answered | MemberFailed | Finished

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from macr_local.errors import ConfigError
-from macr_local.strategies import relay, single
+from macr_local.strategies import best_of, relay, single, vote
 from macr_local.strategies.case import Case, Strategy
 
 __all__ = ["STRATEGIES", "Case", "Strategy", "strategy"]
 
-STRATEGIES: dict[str, Strategy] = {"relay": relay.run, "single": single.run}
+STRATEGIES: dict[str, Strategy] = {
+    "relay": relay.run,
+    "single": single.run,
+    "vote": vote.run,
+    "best-of": best_of.run,
+}
 
 
 def strategy(name: str) -> Strategy:
@@ -18,5 +23,5 @@ def strategy(name: str) -> Strategy:
         ConfigError: There is none; the message lists those there are.
     """
     if name not in STRATEGIES:
-        raise ConfigError(f'There is no strategy "{name}"', f"Use {' or '.join(STRATEGIES)}")
+        raise ConfigError(f'There is no strategy "{name}"', f"Use one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]
