@@ -1,0 +1,92 @@
+"""Runs as tables for people and as plain values for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from benchmarks.quality.run import Run
+from benchmarks.quality.summary import Causes, Line, ahead, causes, cost, lines
+
+RELAY = "relay"
+
+
+def by_tasks(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Runs of each set of questions."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.header.tasks, []).append(run)
+    return found
+
+
+def as_dict(runs: Sequence[Run]) -> dict[str, Any]:
+    """Everything that is known, as plain values; intervals are 95 %."""
+    return {
+        tasks: {
+            "runs": [asdict(run.header) for run in some],
+            "methods": [_plain(line, some) for line in lines(some)],
+            "relay": _values(causes(some)) if tasks == "scenes" else None,
+        }
+        for tasks, some in by_tasks(runs).items()
+    }
+
+
+def _plain(line: Line, runs: Sequence[Run]) -> dict[str, Any]:
+    values = _values(line)
+    if line.method != RELAY and any(o.method == RELAY for o in runs[0].outcomes):
+        values["relay_ahead"] = asdict(ahead(runs, RELAY, line.method))
+        values["relay_tokens_per_token"] = asdict(cost(runs, RELAY, line.method))
+    return values
+
+
+def _values(record: Line | Causes) -> dict[str, Any]:
+    return asdict(record)
+
+
+def show(runs: Sequence[Run]) -> None:
+    """Print tables in Markdown."""
+    for tasks, some in by_tasks(runs).items():
+        seeds = sorted({run.header.training_seed for run in some})
+        draws = sorted({run.header.sampling_seed for run in some})
+        first = some[0].header
+        print(
+            f"\n## {tasks}: {first.variant}, {first.split} split, {len(some[0].outcomes)} answers in each of "
+            f"{len(some)} runs (training seeds {seeds}, sampling seeds {draws}, T = {first.temperature})\n"
+        )
+        _show_lines(some)
+        if tasks == "scenes":
+            _show_causes(causes(some))
+
+
+def _show_lines(runs: Sequence[Run]) -> None:
+    print("| | right | each run | whole chain | relay ahead by | tokens | relay's share | relays | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    has_relay = any(o.method == RELAY for o in runs[0].outcomes)
+    for line in lines(runs):
+        other = has_relay and line.method != RELAY
+        cells = [
+            line.method,
+            str(line.right),
+            " ".join(f"{share:.3f}" for share in line.by_run),
+            "" if line.chain is None else str(line.chain),
+            str(ahead(runs, RELAY, line.method)) if other else "",
+            f"{line.generated.value:.1f}",
+            f"{cost(runs, RELAY, line.method).value:.2f}" if other else "",
+            f"{line.relays:.2f}",
+            f"{line.seconds:.3f}",
+        ]
+        print("| " + " | ".join(cells) + " |")
+    print("\n| right | " + " | ".join(families := list(lines(runs)[0].families)) + " |")
+    print("|---|" + "---|" * len(families))
+    for line in lines(runs):
+        print(f"| {line.method} | " + " | ".join(f"{line.families[f]:.2f}" for f in families) + " |")
+
+
+def _show_causes(found: Causes) -> None:
+    print(
+        f"\nTriggers on a word the leader cannot know: {found.precision}, by chance {found.chance}: "
+        f"{found.lift} times.\nSuch words that triggered: {found.recall}.\nBids then won by a member that "
+        f"knows: {found.knower}, by lot {found.lot}: {found.knower_lift} times.\n"
+        f"Values in the answer whose writer cannot know them: {found.unknown}."
+    )
