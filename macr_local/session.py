@@ -96,7 +96,7 @@ class Relay:
             stream.cancel()
 
     def _calibration(self, member: Member) -> Calibration:
-        return self.pool.calibration(member.name).at(self.settings.window)
+        return self.pool.calibration(member.name).at(self.settings.judged)
 
     def _calibration_notes(self, members: tuple[str, ...], prompt: Prompt) -> Iterator[str]:
         for name in members:

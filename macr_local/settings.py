@@ -11,6 +11,7 @@ from macr_local.errors import ConfigError
 from macr_local.utf8 import is_text
 
 Trigger = Literal["confidence", "sentence", "never"]
+Confidence = Literal["mean", "first-doubt"]
 Boundary = Literal["token", "word"]
 Selection = Literal["best", "order"]
 BidMode = Literal["turn", "parallel"]
@@ -57,6 +58,10 @@ class RelaySettings:
 
     window: int = 16
     """w, in tokens of the member that writes (Eq. 1)."""
+    confidence: Confidence = "mean"
+    """"mean": the paper's z, of the mean over w tokens: the leader's last ones, or a bid's. "first-doubt":
+    the leader is judged by its last token alone; a bid of up to w tokens ends with the first one whose own z
+    is below the threshold, which is not kept unless it is the only one. With w = 1 both are the same."""
     threshold: float = -0.3
     """tau: the leader is put to a bid when its z falls below this (Section 2.2). Finite; `trigger` "never" is
     how no z triggers."""
@@ -94,6 +99,11 @@ class RelaySettings:
     sampling: Sampling = field(default_factory=Sampling)
 
     @property
+    def judged(self) -> int:
+        """Tokens in the windows that mu and sigma are of."""
+        return self.window if self.confidence == "mean" else 1
+
+    @property
     def compares(self) -> bool:
         """Whether confidences are compared anywhere, so that every member needs mu and sigma."""
         bids = self.selection == "best" and self.trigger != "never"
@@ -102,6 +112,7 @@ class RelaySettings:
     def __post_init__(self) -> None:
         _whole(self, "window", 1)
         _real(self, "threshold", -_LARGEST, _LARGEST, 'a finite number, or trigger "never" for no relays')
+        _choice(self, "confidence", get_args(Confidence))
         _text(self, "initiation", '"best" or the name of a member')
         _switch(self, "keep_trial")
         _choice(self, "trigger", get_args(Trigger))

@@ -10,6 +10,7 @@ from macr_local.settings import RelaySettings
 
 WINDOWS = (1, 2, 3, 4, 8, 16, 32)
 THRESHOLDS = (-3.0, -2.0, -1.5, -1.0, -0.6, -0.3, 0.0, 0.2)
+DOUBTING = (2, 4, 8, 16, 32)
 COOLDOWNS = (1, 2, 4, 8, 16)
 
 
@@ -29,6 +30,11 @@ def _sweep(members: Sequence[str], settings: RelaySettings) -> Iterator[Method]:
         for threshold in THRESHOLDS:
             name = f"w={window} tau={threshold}"
             yield Method(name, "relay", replace(settings, window=window, threshold=threshold))
+    for window in DOUBTING:
+        for threshold in THRESHOLDS:
+            name = f"first-doubt w={window} tau={threshold}"
+            doubting = replace(settings, window=window, threshold=threshold, confidence="first-doubt")
+            yield Method(name, "relay", doubting)
     for cooldown in COOLDOWNS:
         yield Method(f"cooldown={cooldown}", "relay", replace(settings, cooldown=cooldown))
     yield Method("cooldown=w", "relay", replace(settings, cooldown=settings.window))

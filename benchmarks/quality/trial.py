@@ -101,7 +101,7 @@ def recalled(pool: Pool) -> Ask:
 
     def ask(task: Task, method: Method) -> list[Event]:
         def calibration(member: Member) -> Calibration:
-            window = method.settings.window
+            window = method.settings.judged
             return Calibration(0, 1, window) if method.raw else pool.calibration(member.name).at(window)
 
         case = Case(members, calibration, method.settings, method.leader, task.prompt, lambda: False)

@@ -149,7 +149,7 @@ def _header(pool: Pool, settings: RelaySettings, prompt: Prompt) -> TraceHeader:
     calibrations = {}
     for member in pool.members:
         with suppress(CalibrationError):  # not every strategy needs one
-            calibrations[member.name] = pool.calibration(member.name).at(settings.window)
+            calibrations[member.name] = pool.calibration(member.name).at(settings.judged)
     return TraceHeader(
         settings=settings,
         members=tuple(member.name for member in pool.members),

@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import click
 
-from macr_local.settings import BidMode, Boundary, RelaySettings, Sampling, Selection, Trigger
+from macr_local.settings import BidMode, Boundary, Confidence, RelaySettings, Sampling, Selection, Trigger
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n")
 _RELAY = (
-    "window", "threshold", "initiation", "keep_trial", "trigger", "boundary", "selection", "hysteresis",
-    "cooldown", "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
+    "window", "confidence", "threshold", "initiation", "keep_trial", "trigger", "boundary", "selection",
+    "hysteresis", "cooldown", "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
 )  # fmt: skip
 
 _DRAWS = (
@@ -27,6 +27,7 @@ _DRAWS = (
 
 _OPTIONS = (
     click.option("--window", type=int, metavar="W", help="Tokens in the confidence window."),
+    click.option("--confidence", type=click.Choice(get_args(Confidence)), help="What is judged."),
     click.option("--threshold", type=float, metavar="TAU", help="Below this z of the leader, all bid."),
     click.option("--initiation", metavar="best|MEMBER", help="The best first trial leads, or this member."),
     click.option("--keep-trial/--no-keep-trial", default=None, help="Whether the first trial is kept."),

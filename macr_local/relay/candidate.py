@@ -16,12 +16,13 @@ from macr_local.settings import RelaySettings
 
 
 class Candidate:
-    """A bid of up to w tokens, ended early by an end token or by completing a stop string.
+    """A bid of up to w tokens, ended early by an end token, by completing a stop string, or by a doubt.
 
     Attributes:
         seat: The member that writes it.
         tokens: What it has written so far.
         branched: Whether the member has begun.
+        kept: Those that join the answer if it wins: all but a doubtful last one.
         ended: Whether it is complete.
         note: Why it is out of the round; empty while it stands.
     """
@@ -39,6 +40,7 @@ class Candidate:
     ) -> None:
         self.seat = seat
         self.tokens: list[Token] = []
+        self.kept: list[Token] = []
         self.branched = False
         self.ended = False
         self.note = ""
@@ -47,6 +49,7 @@ class Candidate:
         self._transcript = transcript
         self._window = settings.window
         self._hysteresis = settings.hysteresis
+        self._doubt = settings.threshold if settings.confidence == "first-doubt" else None
         self._leads = leads
         self._check = check
         self._reading = transcript.reading(seat.member.opens_thought)
@@ -123,8 +126,13 @@ class Candidate:
 
     def _write_token(self) -> None:
         token = self.seat.propose(self._draw, self._reading.forbidden)
+        doubtful = self._doubt is not None and self._calibration.z(token.logprob) < self._doubt
         self.tokens.append(token)
-        if not token.is_end:
-            self.seat.accept(token)
-            self._reading.feed(token.text)
-        self.ended = token.is_end or self._reading.stopped or len(self.tokens) == self._window
+        # One token is kept in any case, or an answer might never end.
+        if not doubtful or not self.kept:
+            self.kept.append(token)
+            if not token.is_end:
+                self.seat.accept(token)
+                self._reading.feed(token.text)
+        full = len(self.tokens) == self._window
+        self.ended = doubtful or token.is_end or self._reading.stopped or full

@@ -19,7 +19,7 @@ class Controller:
 
     Args:
         members: The pool, in its order; names are unique.
-        calibrations: mu and sigma of each member, for windows of ``settings.window`` tokens. All are needed
+        calibrations: mu and sigma of each member, for windows of ``settings.judged`` tokens. All are needed
             where confidences are compared; without a comparison they may be missing.
         settings: How to relay.
         cancelled: Looked at before every token, on any thread.
@@ -86,9 +86,9 @@ class Controller:
             )
         for name in names if settings.compares else self._calibrations:
             calibration = self._calibrations.get(name)
-            if calibration is None or calibration.window != settings.window:
+            if calibration is None or calibration.window != settings.judged:
                 what = f"is for w = {calibration.window}" if calibration else "is missing"
                 raise CalibrationError(
-                    f"The calibration of {name} for windows of {settings.window} tokens {what}",
+                    f"The calibration of {name} for windows of {settings.judged} tokens {what}",
                     "Run: macr-local calibrate",
                 )

@@ -95,7 +95,7 @@ class Bid:
     bound: float | None = None
     """When pruned: the highest z it could still have reached, which was not enough."""
     short: bool = False
-    """Fewer than w tokens because it ended."""
+    """Fewer than w tokens because it ended, or came to a doubtful token, which is its last."""
     note: str = ""
     """Why a member did not bid (no room, failed before)."""
 

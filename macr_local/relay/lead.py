@@ -33,7 +33,7 @@ class Lead:
         self.seat = seat
         self.draw = seeds.stream(settings.seed, seat.name, round, "lead")
         self._settings = settings
-        self._window = Window(settings.window)
+        self._window = Window(settings.judged)
         self._bid = bid
         self._tokens = 0
 

@@ -147,7 +147,7 @@ class Question:
             yield from self._report_failures()
             yield from bidding.events()
             if winner is not None:
-                yield from self._relay(winner.seat, winner.z, winner.tokens if keep else ())
+                yield from self._relay(winner.seat, winner.z, winner.kept if keep else ())
                 return
         self.reason = "context_full"  # Some members are sound, but none has room to go on.
 

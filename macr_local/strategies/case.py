@@ -19,8 +19,8 @@ class Case:
 
     Attributes:
         members: The pool's members in order; the strategy has them to itself until it has finished.
-        calibration: Gives a member's mu and sigma for the window in use; raises `CalibrationError` where the
-            member has none that fits.
+        calibration: Gives a member's mu and sigma for the windows that are judged; raises `CalibrationError`
+            where the member has none that fits.
         settings: How to relay.
         leader: A member's name, where the strategy needs one; None is the first.
         prompt: The question.

@@ -94,10 +94,11 @@ class NaiveRelay:
     """Asks members that share nothing but bytes."""
 
     def __init__(self, members: Sequence[NaiveMember], settings: RelaySettings) -> None:
-        wanted = ("best", True, "confidence", "best", 0.0, 0, None, (), "token")
+        wanted = ("best", True, "confidence", "best", 0.0, 0, None, (), "token", "mean")
         given = (
             settings.initiation, settings.keep_trial, settings.trigger, settings.selection,
             settings.hysteresis, settings.cooldown, settings.max_relays, settings.stop, settings.boundary,
+            settings.confidence,
         )  # fmt: skip
         assert given == wanted, "this oracle knows the paper's rule only"
         self.members = members

@@ -26,7 +26,7 @@ def controller(
 ) -> Controller:
     """A controller; every mean of -0.5 is a z of 0, and 0.5 nats are one sigma."""
     settings = RelaySettings(**{"window": 2, "max_tokens": 12, **chosen})
-    return Controller(members, calibrated(*members, window=settings.window), settings, cancelled, clock=clock)
+    return Controller(members, calibrated(*members, window=settings.judged), settings, cancelled, clock=clock)
 
 
 def ask(*members: ScriptedMember, **chosen: Any) -> list[Event]:

@@ -103,6 +103,7 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
     first_opens: bool | None = None
     leader: Model | None = None
     number = -1
+    judged = 1 if s.confidence == "first-doubt" else s.window
 
     def state(model: Model, more: bytes = b"") -> tuple[bool, tuple[bytes, ...]]:
         """Whether a stop string is complete, and which markers must not come next."""
@@ -125,7 +126,8 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
         while len(out) < s.window:
             choice = sample(model, views[model.name] + [c.text for c in out], text, rng)
             out.append(choice)
-            if choice.is_end:
+            z = (choice.logprob - model.mu) / model.sigma
+            if choice.is_end or (s.confidence == "first-doubt" and z < s.threshold):
                 break
             text += choice.text
             if state(model, text)[0]:
@@ -137,7 +139,7 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
         if first_opens is None:
             first_opens = model.opens_thought
         segment.append(choice.logprob)
-        mean = math.fsum(segment[-s.window :]) / s.window if len(segment) >= s.window else None
+        mean = math.fsum(segment[-judged:]) / judged if len(segment) >= judged else None
         z = None if mean is None else (mean - model.mu) / model.sigma
         record.tokens.append((model.name, b"" if choice.is_end else choice.text, choice.logprob, mean, z))
         if choice.is_end:
@@ -166,7 +168,11 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
         assert top is not None
         record.relays.append((number, leader.name if leader else None, top[1].name, top[3]))
         leader = top[1]
-        return top[2]
+        kept = top[2]
+        if s.confidence == "first-doubt" and len(kept) > 1:
+            last = (kept[-1].logprob - leader.mu) / leader.sigma
+            kept = kept[:-1] if last < s.threshold else kept
+        return kept
 
     segment: list[float] = []
     number = 0
@@ -185,8 +191,8 @@ def relay(pool: Sequence[Model], s: RelaySettings) -> Record:
 
     while not record.reason:
         choice = sample(leader, views[leader.name], b"", lead_rng)
-        window = [*segment, choice.logprob][-s.window :]
-        mean = math.fsum(window) / s.window if len(window) == s.window else None
+        window = [*segment, choice.logprob][-judged:]
+        mean = math.fsum(window) / judged if len(window) == judged else None
         z = None if mean is None else (mean - leader.mu) / leader.sigma
         whole, partial = decoded(answer)
         text = b"" if choice.is_end else choice.text

@@ -31,7 +31,7 @@ thorough = settings(max_examples=200, deadline=None)
 def test_counters_add_up_for_every_member(world: World) -> None:
     pool, chosen = world
     members = seated(pool)
-    calibrations = {m.name: Calibration(m.mu, m.sigma, chosen.window) for m in pool}
+    calibrations = {m.name: Calibration(m.mu, m.sigma, chosen.judged) for m in pool}
     events = list(Controller(members, calibrations, chosen).run(PROMPT))
     got = collect(events, chosen)
     assert list(got.counters) == [model.name for model in pool]
@@ -142,7 +142,7 @@ def test_events_that_break_off_are_no_answer() -> None:
 
 def test_a_controller_asks_any_number_of_questions() -> None:
     pool, chosen = build(5)
-    calibrations = {m.name: Calibration(m.mu, m.sigma, chosen.window) for m in pool}
+    calibrations = {m.name: Calibration(m.mu, m.sigma, chosen.judged) for m in pool}
     asked = Controller(seated(pool), calibrations, chosen, clock=lambda: 0.0)
     first: Answer = collect(asked.run(PROMPT), chosen)
     assert collect(asked.run(PROMPT), chosen) == first

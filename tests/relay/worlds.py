@@ -34,6 +34,7 @@ def pool_of(rng: random.Random) -> list[Model]:
 def settings_of(rng: random.Random, pool: list[Model]) -> RelaySettings:
     return RelaySettings(
         window=rng.randint(1, 6),
+        confidence=rng.choice(("mean", "mean", "first-doubt")),
         threshold=rng.choice((-1.0, -0.3, 0.3, 1.0)),
         initiation=rng.choice(("best",) * 4 + (pool[0].name, pool[-1].name)),
         keep_trial=rng.random() < 0.7,
@@ -68,7 +69,7 @@ def seated(pool: list[Model]) -> list[ScriptedMember]:
 
 def run(pool: list[Model], settings: RelaySettings) -> list[Event]:
     """Every event of one question, the clock standing still."""
-    calibrations = {m.name: Calibration(m.mu, m.sigma, settings.window) for m in pool}
+    calibrations = {m.name: Calibration(m.mu, m.sigma, settings.judged) for m in pool}
     members = seated(pool)
     try:
         return list(Controller(members, calibrations, settings, clock=lambda: 0.0).run(PROMPT))
