@@ -39,7 +39,7 @@ def main() -> None:
     seconds: dict[str, list[float]] = {way: [] for way in WAYS}
     written = dict.fromkeys(WAYS, 0)
     relays, alike = 0, True
-    with tempfile.TemporaryDirectory() as folder, Pool.open("tiny-scenes") as pool:
+    with tempfile.TemporaryDirectory() as folder, Pool.open("tiny") as pool:
         window = given.window or pool.spec.settings.window
         for asked in scenes(given.questions, Path(folder)):
             prompt = Prompt.of(asked.text, asked.picture)

@@ -11,13 +11,14 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.quality import methods, task
+from benchmarks.quality.claims import held_out
 from benchmarks.quality.report import as_dict, show
 from benchmarks.quality.run import Header, Run, load, save
 from benchmarks.quality.summary import with_any
@@ -66,7 +67,9 @@ def run(pool: Pool, options: argparse.Namespace, tasks: str, sampling_seed: int)
             outcomes.append(attempt(ask, method, one, names, who_knows(world.blind), world.language))
         if sys.stderr.isatty():
             print(f"\r{tasks}: {number + 1} questions", end="", file=sys.stderr, flush=True)
-    return with_any(Run(header, outcomes), names)
+    calibrations = {name: pool.calibration(name) for name in names}
+    shift = asdict(held_out(calibrations, settings.judged))
+    return with_any(Run(header, outcomes, shift), names)
 
 
 def _look(ask: Ask, method: Method, one: Task, names: Sequence[str]) -> None:
@@ -105,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.save:
             save(options.save, runs)
     if options.json:
-        print(json.dumps(as_dict(runs), indent=1))
+        print(json.dumps(as_dict(runs), indent=1, allow_nan=False))
     else:
         show(runs)
 

@@ -14,9 +14,9 @@ SCENE = Path(__file__).parent / "scene.png"
 
 
 def main() -> None:
-    with Pool.open("tiny-scenes") as pool:
+    with Pool.open("tiny") as pool:
         relay = Relay(pool)
-        prompt = Prompt.of("how many white objects are there?", SCENE)
+        prompt = Prompt.of("how many white circles are there?", SCENE)
 
         answer = relay.ask(prompt)
         print("answer:", answer.text.splitlines()[-1])

@@ -2,8 +2,8 @@
 
 from macr_local import Pool, Prompt, Relay
 
-with Pool.open("tiny-scenes") as pool:
-print(Relay(pool).ask(Prompt.of("how many white objects are there?", "scene.png")).text)
+with Pool.open("tiny") as pool:
+print(Relay(pool).ask(Prompt.of("how many white circles are there?", "scene.png")).text)
 """
 
 from __future__ import annotations

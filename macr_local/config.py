@@ -2,7 +2,7 @@
 
 A pool is found by name in the first of these files that defines it: ``$MACR_LOCAL_MODELS``, ``models.toml``
 in the current folder, ``macr-local/models.toml`` in the user's configuration folder, the one that comes with
-the package, and the embedded pools. Or a file is given, as ``file.toml`` or ``file.toml#pool``.
+the package, and the embedded pool. Or a file is given, as ``file.toml`` or ``file.toml#pool``.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class PoolEntry:
             lines = "\n".join(commands)
             raise ConfigError(
                 f'Pool "{self.name}" needs files that are not on this machine (for {", ".join(absent)})',
-                f"Download them with\n{lines}\nor run without any download: --pool tiny-scenes",
+                f"Download them with\n{lines}\nor run without any download: --pool tiny",
             )
         return PoolSpec(
             self.name,

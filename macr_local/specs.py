@@ -17,7 +17,7 @@ class ImageLimits:
     """How an image is fitted to what one member was made for."""
 
     square: int | None = None
-    """Letterbox every image to exactly this side (the embedded pools: 64)."""
+    """Letterbox every image to exactly this side (the embedded pool: 64)."""
     min_side: int = 28
     """Smaller images are enlarged, or padded where their shape is extreme."""
     max_pixels: int = 1_600_000

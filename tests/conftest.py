@@ -1,4 +1,4 @@
-"""The real models that tests run on: the embedded pools, and one real text model from a package."""
+"""The real models that tests run on: the embedded pool, and one real text model from a package."""
 
 from __future__ import annotations
 
@@ -16,15 +16,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 @pytest.fixture(scope="session")
 def tiny() -> Iterator[Pool]:
-    """The easy-VQA pool, loaded once for all tests."""
+    """The embedded pool, loaded once for all tests."""
     with Pool.open("tiny") as pool:
-        yield pool
-
-
-@pytest.fixture(scope="session")
-def scenes() -> Iterator[Pool]:
-    """The scenes pool, in which relays are frequent, loaded once for all tests."""
-    with Pool.open("tiny-scenes") as pool:
         yield pool
 
 

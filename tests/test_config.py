@@ -221,9 +221,9 @@ def test_the_default_pool_comes_from_the_environment(monkeypatch: pytest.MonkeyP
 
 
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(ConfigError, match='Perhaps "tiny-scenes" is meant'):
-        load_pool("tiny-scene")
-    with pytest.raises(ConfigError, match="Known are: default, tiny, tiny-scenes"):
+    with pytest.raises(ConfigError, match='Perhaps "tiny" is meant'):
+        load_pool("tinny")
+    with pytest.raises(ConfigError, match="Known are: default, tiny"):
         load_pool("zzz")
 
 
@@ -237,12 +237,11 @@ def test_some_members_can_be_chosen_in_any_order() -> None:
             load_pool("tiny", wrong)
 
 
-def test_the_embedded_pools_are_whole() -> None:
-    for name in ("tiny", "tiny-scenes"):
-        for member in load_pool(name).members:
-            assert member.model.is_file()
-            assert member.projector is not None
-            assert member.projector.is_file()
+def test_the_embedded_pool_is_whole() -> None:
+    for member in load_pool("tiny").members:
+        assert member.model.is_file()
+        assert member.projector is not None
+        assert member.projector.is_file()
 
 
 def test_the_packaged_pool_file_is_the_one_in_the_repository() -> None:
@@ -261,7 +260,7 @@ def test_without_downloads_the_default_pool_says_what_to_do() -> None:
         "mmproj-OpenGVLab_InternVL3_5-8B-f16.gguf",
         "hf download openbmb/MiniCPM-V-4_5-gguf mmproj-model-f16.gguf",
         'hf download openbmb/MiniCPM-V-4_5-gguf --include "*Q4_K_M*.gguf"',
-        "or run without any download: --pool tiny-scenes",
+        "or run without any download: --pool tiny",
     ]
 
 

@@ -41,11 +41,11 @@ def scene_questions(tmp_path_factory: pytest.TempPathFactory) -> list[Asked]:
     return questions.scenes(8, tmp_path_factory.mktemp("scenes"))
 
 
-def test_a_seed_settles_a_sampled_answer(scenes: Pool, scene_questions: list[Asked]) -> None:
-    settings = replace(scenes.spec.settings, sampling=WARM)
+def test_a_seed_settles_a_sampled_answer(tiny: Pool, scene_questions: list[Asked]) -> None:
+    settings = replace(tiny.spec.settings, sampling=WARM)
     for asked in scene_questions[:3]:
         first, again, other = (
-            decisions(happened(scenes, asked, replace(settings, seed=seed))) for seed in (7, 7, 8)
+            decisions(happened(tiny, asked, replace(settings, seed=seed))) for seed in (7, 7, 8)
         )
         assert first == again
         assert first != other
@@ -56,22 +56,20 @@ import json, sys
 from macr_local import Pool, Prompt, Relay, Sampling
 from macr_local.relay.events import Token
 from dataclasses import replace
-with Pool.open("tiny-scenes") as pool:
+with Pool.open("tiny") as pool:
     settings = replace(pool.spec.settings, sampling=Sampling(temperature=1.0), seed=7)
     with Relay(pool, settings).stream(Prompt.of(sys.argv[1], sys.argv[2])) as stream:
         print(json.dumps([[e.member, e.id, e.logprob, e.z] for e in stream if isinstance(e, Token)]))
 """
 
 
-def test_a_later_question_is_answered_as_in_a_fresh_process(
-    scenes: Pool, scene_questions: list[Asked]
-) -> None:
+def test_a_later_question_is_answered_as_in_a_fresh_process(tiny: Pool, scene_questions: list[Asked]) -> None:
     first, second = scene_questions[:2]
-    settings = replace(scenes.spec.settings, sampling=WARM, seed=7)
-    happened(scenes, first, settings)
+    settings = replace(tiny.spec.settings, sampling=WARM, seed=7)
+    happened(tiny, first, settings)
     here = [
         [event.member, event.id, event.logprob, event.z]
-        for event in happened(scenes, second, settings)
+        for event in happened(tiny, second, settings)
         if isinstance(event, events.Token)
     ]
     done = subprocess.run(
@@ -86,12 +84,12 @@ def test_a_later_question_is_answered_as_in_a_fresh_process(
 
 @BOTH
 def test_bids_side_by_side_decide_as_bids_in_turn(
-    sampling: Sampling, scenes: Pool, scene_questions: list[Asked]
+    sampling: Sampling, tiny: Pool, scene_questions: list[Asked]
 ) -> None:
-    settings = replace(scenes.spec.settings, sampling=sampling)
+    settings = replace(tiny.spec.settings, sampling=sampling)
     for asked in scene_questions:
-        in_turn = happened(scenes, asked, replace(settings, bids="turn", prune=False))
-        parallel = happened(scenes, asked, replace(settings, bids="parallel"))
+        in_turn = happened(tiny, asked, replace(settings, bids="turn", prune=False))
+        parallel = happened(tiny, asked, replace(settings, bids="parallel"))
         assert decisions(parallel) == decisions(in_turn)
         bids = [[event for event in one if isinstance(event, events.Bid)] for one in (in_turn, parallel)]
         assert bids[0] == bids[1]
@@ -99,12 +97,12 @@ def test_bids_side_by_side_decide_as_bids_in_turn(
 
 @BOTH
 def test_pruning_saves_tokens_and_changes_nothing_else(
-    sampling: Sampling, scenes: Pool, scene_questions: list[Asked]
+    sampling: Sampling, tiny: Pool, scene_questions: list[Asked]
 ) -> None:
-    settings = replace(scenes.spec.settings, sampling=sampling)
+    settings = replace(tiny.spec.settings, sampling=sampling)
     written = {True: 0, False: 0}
     for asked in scene_questions:
-        both = {prune: happened(scenes, asked, replace(settings, prune=prune)) for prune in (True, False)}
+        both = {prune: happened(tiny, asked, replace(settings, prune=prune)) for prune in (True, False)}
         assert decisions(both[True]) == decisions(both[False])
         for prune, one in both.items():
             written[prune] += sum(len(event.tokens) for event in one if isinstance(event, events.Bid))
@@ -115,17 +113,17 @@ def test_pruning_saves_tokens_and_changes_nothing_else(
 @BOTH
 @pytest.mark.parametrize("relays", [0, 1, None], ids=["no relay", "one relay", "ten relays and more"])
 def test_nothing_is_decoded_twice_or_in_vain(
-    relays: int | None, sampling: Sampling, scenes: Pool, scene_questions: list[Asked]
+    relays: int | None, sampling: Sampling, tiny: Pool, scene_questions: list[Asked]
 ) -> None:
     """With a threshold that every window falls below, a round follows every bid."""
-    threshold = 1e9 if relays is None else scenes.spec.settings.threshold
-    settings = replace(scenes.spec.settings, sampling=sampling, threshold=threshold, max_relays=relays)
+    threshold = 1e9 if relays is None else tiny.spec.settings.threshold
+    settings = replace(tiny.spec.settings, sampling=sampling, threshold=threshold, max_relays=relays)
     for asked in scene_questions[:3]:
         prompt = Prompt.of(asked.text, asked.picture)
-        answer = Relay(scenes, settings).ask(prompt)
+        answer = Relay(tiny, settings).ask(prompt)
         assert answer.relays >= 10 if relays is None else answer.relays == relays
         assert answer.total.work_ratio == 1.0
-        for member in scenes.members:
+        for member in tiny.members:
             counters = answer.counters[member.name]
             size = member.prepare(prompt)
             assert (counters.prompt_text, counters.prompt_image) == (size.text, size.image)
@@ -156,12 +154,10 @@ def test_answers_follow_the_pixels_and_not_the_path(tiny: Pool, tmp_path: Path) 
         assert answer(one) == expected
 
 
-def test_eight_threads_on_one_pool_get_the_answers_of_one(
-    scenes: Pool, scene_questions: list[Asked]
-) -> None:
-    settings = replace(scenes.spec.settings, sampling=WARM)
-    alone = [ask(scenes, asked, settings) for asked in scene_questions]
+def test_eight_threads_on_one_pool_get_the_answers_of_one(tiny: Pool, scene_questions: list[Asked]) -> None:
+    settings = replace(tiny.spec.settings, sampling=WARM)
+    alone = [ask(tiny, asked, settings) for asked in scene_questions]
     with ThreadPoolExecutor(8) as threads:
-        together = list(threads.map(lambda asked: ask(scenes, asked, settings), scene_questions))
+        together = list(threads.map(lambda asked: ask(tiny, asked, settings), scene_questions))
     assert [answer.segments for answer in together] == [answer.segments for answer in alone]
     assert len({answer.text for answer in alone}) > 3

@@ -330,9 +330,7 @@ print(*image.notes, sep="|")
 def test_a_huge_jpeg_is_reduced_within_bounded_memory(tmp_path: Path) -> None:
     path = tmp_path / "huge.jpg"
     PIL.Image.new("RGB", (12000, 9000), (200, 30, 60)).save(path, quality=80)
-    run = subprocess.run(
-        [sys.executable, "-c", _PEAK, str(path)], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", _PEAK, str(path)], capture_output=True, text=True, check=True)
     size, notes = run.stdout.splitlines()
     width, height, mebibytes = map(int, size.split())
     assert 900_000 < width * height <= 1_000_000

@@ -46,7 +46,7 @@ class Pair:
         return NaiveRelay(members, settings)
 
     def shipped(self, settings: RelaySettings) -> dict[str, Calibration]:
-        return {name: self.pool.calibration(name).at(settings.window) for name in self.bare}
+        return {name: self.pool.calibration(name).at(settings.judged) for name in self.bare}
 
     def close(self) -> None:
         for bare in self.bare.values():
@@ -64,13 +64,6 @@ def pair(pool: Pool) -> Pair:
 @pytest.fixture(scope="module")
 def tiny_pair(tiny: Pool) -> Iterator[Pair]:
     both = pair(tiny)
-    yield both
-    both.close()
-
-
-@pytest.fixture(scope="module")
-def scenes_pair(scenes: Pool) -> Iterator[Pair]:
-    both = pair(scenes)
     yield both
     both.close()
 
@@ -138,11 +131,11 @@ def test_a_hundred_easy_vqa_questions(sampling: Sampling, tiny_pair: Pair) -> No
 @pytest.mark.parametrize("bids", ["turn", "parallel"])
 @pytest.mark.parametrize("sampling", [GREEDY, WARM], ids=["greedy", "warm"])
 def test_scenes_where_answers_change_hands_many_times(
-    sampling: Sampling, bids: BidMode, scenes_pair: Pair, tmp_path: Path
+    sampling: Sampling, bids: BidMode, tiny_pair: Pair, tmp_path: Path
 ) -> None:
-    settings = replace(scenes_pair.pool.spec.settings, sampling=sampling, seed=2, bids=bids)
+    settings = replace(tiny_pair.pool.spec.settings, sampling=sampling, seed=2, bids=bids)
     asked = questions.scenes(6, tmp_path)
-    assert relays(compare(scenes_pair, asked, settings)) > 10
+    assert relays(compare(tiny_pair, asked, settings)) > 10
 
 
 def test_an_answer_cut_by_max_tokens_inside_a_bid(tiny_pair: Pair) -> None:
@@ -176,9 +169,7 @@ def test_members_that_are_passed_over_read_on_as_if_they_had_bid(
     members, bare = babblers
     histories = [(-1.0, 1.0), (-1.0, 1.0), (-6.0, 1.5)]
     calibrations = {m.name: Calibration(*h, window) for m, h in zip(members, histories, strict=True)}
-    settings = RelaySettings(
-        window=window, threshold=0.5, max_tokens=80, sampling=Sampling(temperature=1.3)
-    )
+    settings = RelaySettings(window=window, threshold=0.5, max_tokens=80, sampling=Sampling(temperature=1.3))
     came_back = 0
     for seed in range(5):
         seeded = replace(settings, seed=seed)

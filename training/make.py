@@ -1,4 +1,4 @@
-"""Make a pool: ``python -m training.make easy-vqa --out training/out``."""
+"""Make a pool: ``python -m training.make tiny --out training/out``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from training.train import Training
 from training.vocabulary import train_tokenizer
 from training.worlds.registry import NAMES, open_world
 from training.worlds.world import ARCHITECTURES, Architecture, World
-
-# What the embedded pools ship; scenes keeps f16, whose relay was measured in that type.
-QUANTIZATION: dict[str, Quantization] = {"easy-vqa": "q8_0", "scenes": "f16"}
 
 
 def make_member(
@@ -57,13 +54,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--no-compile", action="store_true", help="do without a C++ compiler, at half the speed"
     )
-    parser.add_argument("--quantization", choices=("f16", "q8_0"), help="of the language model's matrices")
+    parser.add_argument(
+        "--quantization", choices=("f16", "q8_0"), default="f16", help="of the language model's matrices"
+    )
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
     folder = options.out / options.world
     folder.mkdir(parents=True, exist_ok=True)
     world = open_world(options.world, options.steps_scale)
-    quantization = cast(Quantization, options.quantization or QUANTIZATION.get(options.world, "f16"))
+    quantization = cast(Quantization, options.quantization)
     for member in options.member or ARCHITECTURES:
         start = time.monotonic()
         make_member(

@@ -1,4 +1,4 @@
-"""Compare the PyTorch twins with llama.cpp: ``python -m training.parity easy-vqa --out training/out``.
+"""Compare the PyTorch twins with llama.cpp: ``python -m training.parity tiny --out training/out``.
 
 Each member answers questions greedily through the project's own engine; the twin is then led along the same
 tokens. Where the chosen tokens are the twin's own first choice and their log-probabilities (which take in the

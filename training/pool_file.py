@@ -10,12 +10,10 @@ from training.export.language import ARCHITECTURE
 from training.export.projector import PROJECTOR
 from training.worlds.world import ARCHITECTURES, Architecture, World
 
-NAMES = {"easy-vqa": "tiny", "scenes": "scene"}
-
 
 def member_name(world: World, member: Architecture) -> str:
     """The name of a member in pools and answers."""
-    return f"{NAMES.get(world.name, world.name)}-{member}"
+    return f"{world.pool}-{member}"
 
 
 def write_pool_file(folder: Path, world: World) -> Path:
@@ -36,7 +34,7 @@ def _text(folder: Path, world: World, members: Sequence[Architecture]) -> str:
     parts = [
         "# Made by training/; paths are relative to this file.\n"
         f"[pools.{world.pool}]\n"
-        f'description = "tiny models trained on {world.name}"\n'
+        f'description = "{world.description}"\n'
         f"members = [{names}]\n"
         'calibration = "calibration"\n'
         f"settings = {{ {settings} }}\n"

@@ -27,7 +27,6 @@ FLOOR = 0.03
 """The cosine schedule ends at this share of the learning rate."""
 REPORT_EVERY = 50
 SAVE_EVERY = 200
-SPREAD = 0.25
 
 
 class Training:
@@ -108,9 +107,7 @@ class Training:
         self.model.train()
         # What the compiler makes depends on the sizes it meets first, so a resumed run meets the same.
         self._loss(self._batch(stage, Random(0)), stage)[0].backward()  # type: ignore[no-untyped-call]
-        if state is None:
-            self._spread(stage)
-        else:
+        if state is not None:
             for name, part in parts.items():
                 part.load_state_dict(state["parts"][name])
             rng.setstate(state["rng"])
@@ -158,15 +155,10 @@ class Training:
                     label_smoothing=self.plan.label_smoothing,
                 )
                 told = told + (each * sheet.weights).sum() / weight
+        if stage.probe_weight == 0:
+            return told, {}
         seen, accuracy = self.probe(image, deepstack, batch.labels, self.plan.probe_heads)
         return stage.probe_weight * seen + told, accuracy
-
-    def _spread(self, stage: Stage) -> None:
-        """Push apart the embeddings of words that were only noise so far: a text must tell them apart."""
-        with torch.no_grad():
-            for word in stage.spread:
-                row = self.model.embed.weight[self.chat.encode(word)[0]]
-                row += SPREAD * torch.randn_like(row)
 
     def _report(
         self,

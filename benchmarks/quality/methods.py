@@ -9,8 +9,8 @@ from benchmarks.quality.trial import Method
 from macr_local.settings import RelaySettings
 
 WINDOWS = (1, 2, 3, 4, 8, 16, 32)
-THRESHOLDS = (-3.0, -2.0, -1.5, -1.0, -0.6, -0.3, 0.0, 0.2)
-DOUBTING = (2, 4, 8, 16, 32)
+THRESHOLDS = (-2.0, -1.0, -0.6, -0.3, 0.0, 0.2)
+DOUBTING = (4, 8, 16, 32)
 COOLDOWNS = (1, 2, 4, 8, 16)
 
 
@@ -31,7 +31,7 @@ def _sweep(members: Sequence[str], settings: RelaySettings) -> Iterator[Method]:
             name = f"w={window} tau={threshold}"
             yield Method(name, "relay", replace(settings, window=window, threshold=threshold))
     for window in DOUBTING:
-        for threshold in THRESHOLDS:
+        for threshold in (-1.0, -0.3, 0.2):
             name = f"first-doubt w={window} tau={threshold}"
             doubting = replace(settings, window=window, threshold=threshold, confidence="first-doubt")
             yield Method(name, "relay", doubting)

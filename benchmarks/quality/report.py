@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.quality.claims import auroc
+from benchmarks.quality.estimate import Estimate
 from benchmarks.quality.run import Run
 from benchmarks.quality.summary import Causes, Line, ahead, causes, cost, lines
 
@@ -21,12 +24,30 @@ def by_tasks(runs: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def as_dict(runs: Sequence[Run]) -> dict[str, Any]:
-    """Everything that is known, as plain values; intervals are 95 %."""
+    """Everything that is known, as plain values; intervals are 95 %, and None where the data say nothing."""
+    found: dict[str, Any] = _without_nan(_as_dict(runs))
+    return found
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_dict(runs: Sequence[Run]) -> dict[str, Any]:
     return {
         tasks: {
             "runs": [asdict(run.header) for run in some],
             "methods": [_plain(line, some) for line in lines(some)],
             "relay": _values(causes(some)) if tasks == "scenes" else None,
+            "surer_when_right": {
+                name: {what: asdict(found) for what, found in each.items()}
+                for name, each in surer(some).items()
+            },
+            "between_members": [run.held_out for run in some],
         }
         for tasks, some in by_tasks(runs).items()
     }
@@ -44,6 +65,25 @@ def _values(record: Line | Causes) -> dict[str, Any]:
     return asdict(record)
 
 
+def surer(runs: Sequence[Run]) -> dict[str, dict[str, Estimate]]:
+    """AUROC of each member's mean log-probability, for right answers and for right chains."""
+    found = {}
+    for name in members(runs):
+        own = [(number, o) for number, run in enumerate(runs) for o in run.outcomes if o.method == name]
+        clusters = [(number, o.cluster) for number, o in own]
+        scores = [o.mean if o.mean is not None else float("-inf") for _, o in own]
+        found[name] = {"answer": auroc(scores, [o.right for _, o in own], clusters)}
+        if all(o.chain is not None for _, o in own):
+            found[name]["chain"] = auroc(scores, [bool(o.chain) for _, o in own], clusters)
+    return found
+
+
+def members(runs: Sequence[Run]) -> list[str]:
+    """Those that answered alone, who come before all ways to choose among them."""
+    names = list(dict.fromkeys(o.method for o in runs[0].outcomes))
+    return names[: names.index("vote")]
+
+
 def show(runs: Sequence[Run]) -> None:
     """Print tables in Markdown."""
     for tasks, some in by_tasks(runs).items():
@@ -57,6 +97,7 @@ def show(runs: Sequence[Run]) -> None:
         _show_lines(some)
         if tasks == "scenes":
             _show_causes(causes(some))
+        _show_claims(some)
 
 
 def _show_lines(runs: Sequence[Run]) -> None:
@@ -90,3 +131,20 @@ def _show_causes(found: Causes) -> None:
         f"knows: {found.knower}, by lot {found.lot}: {found.knower_lift} times.\n"
         f"Values in the answer whose writer cannot know them: {found.unknown}."
     )
+
+
+def _show_claims(runs: Sequence[Run]) -> None:
+    print("\nHow likely a right answer is surer than a wrong one (AUROC of the mean log-probability):\n")
+    for name, each in surer(runs).items():
+        print(f"* {name}: " + ", ".join(f"{what} {found}" for what, found in each.items()))
+    print("\nBetween the members, on held-out reference questions, one window from each:\n")
+    for run in runs:
+        if run.held_out is None:
+            continue
+        for what in ("raw", "standardised"):
+            found = run.held_out[what]
+            eta2 = Estimate(**found["eta2"])
+            print(
+                f"* training seed {run.header.training_seed}, {what}: F = {found['f']:.2f} "
+                f"(95 % of exchanged ones are below {found['null']:.2f}), eta squared {eta2}"
+            )

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.quality.trial import Outcome
 
@@ -36,10 +37,17 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A header and its outcomes."""
+    """A header and its outcomes.
+
+    Attributes:
+        header: What was asked of whom.
+        outcomes: What came of it.
+        held_out: The shift between the members on held-out reference questions, as plain values.
+    """
 
     header: Header
     outcomes: Sequence[Outcome]
+    held_out: dict[str, Any] | None = None
 
 
 def save(path: Path, runs: Iterable[Run]) -> None:
@@ -48,22 +56,22 @@ def save(path: Path, runs: Iterable[Run]) -> None:
     # No time stamp, so that the same runs are the same bytes.
     with gzip.GzipFile(path, "wb", mtime=0) as file:
         for run in runs:
-            file.write(_line({"header": asdict(run.header)}))
+            file.write(_line({"header": asdict(run.header), "held_out": run.held_out}))
             for outcome in run.outcomes:
                 file.write(_line(outcome.to_dict()))
 
 
 def load(path: Path) -> list[Run]:
     """Read what `save` wrote."""
-    runs: list[tuple[Header, list[Outcome]]] = []
+    runs: list[tuple[Header, list[Outcome], dict[str, Any] | None]] = []
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             values = json.loads(line)
             if "header" in values:
-                runs.append((Header(**values["header"]), []))
+                runs.append((Header(**values["header"]), [], values["held_out"]))
             else:
                 runs[-1][1].append(Outcome.of(values))
-    return [Run(header, outcomes) for header, outcomes in runs]
+    return [Run(*parts) for parts in runs]
 
 
 def _line(values: dict[str, object]) -> bytes:

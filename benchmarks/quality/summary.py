@@ -182,4 +182,4 @@ def with_any(run: Run, members: Sequence[str]) -> Run:
                 mechanism=Mechanism(),
             )
         )
-    return Run(run.header, [*run.outcomes, *best])
+    return replace(run, outcomes=[*run.outcomes, *best])

@@ -13,9 +13,10 @@ from benchmarks.quality.recall import RecallingMember
 from benchmarks.quality.task import Task
 from macr_local import Pool, Relay
 from macr_local.protocol import Member
+from macr_local.relay import confidence
 from macr_local.relay.answer import collect
 from macr_local.relay.confidence import Calibration
-from macr_local.relay.events import Event
+from macr_local.relay.events import Event, Token
 from macr_local.settings import RelaySettings
 from macr_local.strategies import Case, strategy
 from macr_local.tiny.scenes.knowledge import BLIND, Blindness, knows
@@ -63,6 +64,8 @@ class Outcome:
     relays: int
     handovers: int
     seconds: float
+    mean: float | None = None
+    """Mean log-probability of the answer's tokens."""
     mechanism: Mechanism = field(default_factory=Mechanism)
 
     @property
@@ -140,6 +143,7 @@ def attempt(
         read = partial(follow, scene=task.item.scene, question=task.item.question, language=language)
         seen = observe(happened, members, read, who, method.settings, language)
     total = given.total
+    logprobs = [event.logprob for event in happened if isinstance(event, Token)]
     return Outcome(
         method=method.name,
         key=task.key,
@@ -155,6 +159,7 @@ def attempt(
         relays=given.relays,
         handovers=given.handovers,
         seconds=seconds,
+        mean=confidence.mean(logprobs) if logprobs else None,
         mechanism=seen,
     )
 

@@ -33,7 +33,7 @@ everything else to stderr.
 
 \b
 macr-local ask photo.png "How many chairs are there?"
-macr-local ask --pool tiny-scenes - "what is in the top left?" < photo.png
+macr-local ask --pool tiny - "what is in the top row?" < photo.png
 """
 _PIPE = 'Pipe one in: macr-local ask - "QUESTION" < photo.png'
 EPILOG = "Settings that are not given are those of the pool (macr-local pool show)."

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from macr_local.config import PoolSpec
     from macr_local.selftest import Check
 
-FALLBACK = "tiny-scenes"
+FALLBACK = "tiny"
 """The embedded pool that is tested where the default one is not downloaded."""
 NO_GPU = (
-    "llama.cpp computes on the CPU only: fine for the embedded pools, slow for 8B models. To use a GPU, "
+    "llama.cpp computes on the CPU only: fine for the embedded pool, slow for 8B models. To use a GPU, "
     "install llama-cpp-python with its CUDA, Metal or Vulkan back end (see its README)"
 )
 PACKAGES = ("llama-cpp-python", "numpy", "pillow", "scipy", "huggingface-hub", "jinja2", "click")

@@ -28,7 +28,7 @@ One model leads; when its confidence falls, every model of the pool writes a sho
 confident one takes over. Answers go to stdout, everything else to stderr.
 
 \b
-macr-local ask --pool tiny-scenes photo.png "What is in the picture?"
+macr-local ask --pool tiny photo.png "What is in the picture?"
 """
 EPILOG = """\b
 Exit codes:

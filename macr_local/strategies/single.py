@@ -25,6 +25,6 @@ def run(case: Case) -> Iterator[Event]:
         raise ConfigError(f'The pool has no member "{leader}"', f"It has: {', '.join(by_name)}")
     alone = replace(case, members=(by_name[leader],))
     settings = replace(case.settings, initiation=leader, trigger="never")
-    return Controller(
-        alone.members, alone.calibrations(required=False), settings, case.cancelled
-    ).run(case.prompt)
+    return Controller(alone.members, alone.calibrations(required=False), settings, case.cancelled).run(
+        case.prompt
+    )

@@ -31,12 +31,12 @@ def decided(happened: list[Event]) -> list[Event]:
     return [event for event in happened if not isinstance(event, (Started, Finished))]
 
 
-def test_recalled_answers_are_the_live_ones_to_the_last_bit(scenes: Pool, tmp_path: Path) -> None:
+def test_recalled_answers_are_the_live_ones_to_the_last_bit(tiny: Pool, tmp_path: Path) -> None:
     asked = questions(4, tmp_path)
-    ask_live, ask_recalled = live(scenes), recalled(scenes)
+    ask_live, ask_recalled = live(tiny), recalled(tiny)
     for number, one in enumerate(asked):
         task = Task(str(number), load(one.picture), number, one.text, "", "")
-        for method in methods(scenes.spec.settings):
+        for method in methods(tiny.spec.settings):
             happened, again = ask_live(task, method), ask_recalled(task, method)
             assert decided(happened) == decided(again), (one.text, method.settings)
             for a, b in zip(finished(happened), finished(again), strict=True):
@@ -49,12 +49,12 @@ def finished(happened: list[Event]) -> list[Counters]:
     return list(last.counters.values())
 
 
-def test_what_was_written_once_is_not_computed_again(scenes: Pool, tmp_path: Path) -> None:
+def test_what_was_written_once_is_not_computed_again(tiny: Pool, tmp_path: Path) -> None:
     (one,) = questions(1, tmp_path)
-    ask = recalled(scenes)
+    ask = recalled(tiny)
     task = Task("0", load(one.picture), 0, one.text, "", "")
-    method = Method("relay", "relay", scenes.spec.settings)
+    method = Method("relay", "relay", tiny.spec.settings)
     ask(task, method)
-    before = [member.work for member in scenes.members]
+    before = [member.work for member in tiny.members]
     ask(task, method)
-    assert [member.work for member in scenes.members] == before
+    assert [member.work for member in tiny.members] == before

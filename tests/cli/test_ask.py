@@ -16,8 +16,8 @@ from macr_local.relay.events import Finished, Text
 from macr_local.relay.trace import decode, read_trace
 from macr_local.strategies import STRATEGIES
 
-QUESTION = "how many red shapes are there?"
-MEMBERS = ["scene-qwen3vl", "scene-internvl", "scene-minicpmv"]
+QUESTION = "how many white circles are there?"
+MEMBERS = ["tiny-qwen3vl", "tiny-internvl", "tiny-minicpmv"]
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +30,7 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask(*args: str | Path, **more: Any) -> Result:
-    return CliRunner().invoke(cli, ["ask", "--pool", "tiny-scenes", *map(str, args)], **more)
+    return CliRunner().invoke(cli, ["ask", "--pool", "tiny", *map(str, args)], **more)
 
 
 def answer(*args: str | Path, **more: Any) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def answer(*args: str | Path, **more: Any) -> dict[str, Any]:
     return value
 
 
-def test_stdout_holds_the_answer_and_nothing_else(scenes: Pool, scene: Path) -> None:
-    expected = Relay(scenes).ask(Prompt.of(QUESTION, str(scene)))
+def test_stdout_holds_the_answer_and_nothing_else(tiny: Pool, scene: Path) -> None:
+    expected = Relay(tiny).ask(Prompt.of(QUESTION, str(scene)))
     result = ask(scene, QUESTION)
     assert result.exit_code == 0
     assert result.stdout == expected.text + "\n"
@@ -51,8 +51,8 @@ def test_stdout_holds_the_answer_and_nothing_else(scenes: Pool, scene: Path) -> 
     assert expected.relays > 0
 
 
-def test_json_is_the_whole_answer(scenes: Pool, scene: Path) -> None:
-    expected = Relay(scenes).ask(Prompt.of(QUESTION, str(scene))).to_dict()
+def test_json_is_the_whole_answer(tiny: Pool, scene: Path) -> None:
+    expected = Relay(tiny).ask(Prompt.of(QUESTION, str(scene))).to_dict()
     found = answer(scene, QUESTION)
     timeless = {key for key in expected if key not in ("seconds", "counters")}
     assert {key: found[key] for key in timeless} == {
@@ -71,7 +71,7 @@ def test_json_lines_are_the_events(scene: Path) -> None:
 
 
 def test_a_trace_holds_the_same_answer_and_what_it_was_asked_with(
-    tmp_path: Path, scenes: Pool, scene: Path
+    tmp_path: Path, tiny: Pool, scene: Path
 ) -> None:
     path = tmp_path / "trace.jsonl"
     result = ask("--trace", path, "--window", "4", scene, QUESTION)
@@ -80,7 +80,7 @@ def test_a_trace_holds_the_same_answer_and_what_it_was_asked_with(
     assert collect(trace, trace.header.settings).text + "\n" == result.stdout
     assert (trace.header.question, trace.header.members) == (QUESTION, tuple(MEMBERS))
     assert trace.header.settings.window == 4
-    assert trace.header.calibrations == {m: scenes.calibration(m).at(4) for m in MEMBERS}
+    assert trace.header.calibrations == {m: tiny.calibration(m).at(4) for m in MEMBERS}
     assert trace.header.images == (Prompt.of(QUESTION, str(scene)).images[0].sha256,)
 
 
@@ -143,13 +143,13 @@ def test_every_strategy_can_be_named() -> None:
     ("args", "code", "message"),
     [
         (["--json", "--jsonl"], 2, "--json and --jsonl exclude each other"),
-        (["--leader", "scene-qwen3vl"], 2, "--initiation"),
+        (["--leader", "tiny-qwen3vl"], 2, "--initiation"),
         (["--threshold", "low"], 2, "'low' is not a valid float"),
         (["--window", "0"], 4, "window is 0\n  Use 1 or more"),
         (["--initiation", "nobody"], 4, '"nobody"'),
-        (["--members", "scene-qwen"], 4, 'Perhaps "scene-qwen3vl" is meant'),
+        (["--members", "tiny-qwen"], 4, 'Perhaps "tiny-qwen3vl" is meant'),
         (["--members", ","], 4, "at least one"),
-        (["--pool", "tiny-scene"], 4, 'Perhaps "tiny-scenes" is meant'),
+        (["--pool", "tinny"], 4, 'Perhaps "tiny" is meant'),
         (["absent.png"], 3, "absent.png"),
     ],
 )
@@ -174,7 +174,7 @@ def test_without_downloads_the_default_pool_says_how_to_go_on(scene: Path) -> No
     result = CliRunner().invoke(cli, ["ask", str(scene), QUESTION])
     assert result.exit_code == 4
     assert "  hf download Qwen/Qwen3-VL-8B-Instruct-GGUF" in result.stderr
-    assert "  or run without any download: --pool tiny-scenes" in result.stderr
+    assert "  or run without any download: --pool tiny" in result.stderr
 
 
 def test_verbose_tells_what_happens_on_stderr(scene: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from macr_local.cli.program import cli
+from macr_local.config import find_pool
 
 
 def run(*args: str | Path) -> Result:
@@ -29,7 +30,7 @@ def test_a_table_a_pair_of_files_and_progress_on_stderr(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "tiny-qwen3vl" in result.stdout
-    assert "(w = 8, in nats)" in result.stdout
+    assert f"(w = {find_pool('tiny').settings.window}, in nats)" in result.stdout
     assert "standardised (held out)" in result.stdout
     assert "tiny-internvl: 20 of 20" in result.stderr
     assert {path.name for path in tmp_path.iterdir()} == {

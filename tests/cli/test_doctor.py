@@ -26,13 +26,13 @@ def run(*args: str) -> Result:
 
 
 def test_it_names_the_machine_and_passes_every_member() -> None:
-    result = run("--pool", "tiny-scenes")
+    result = run("--pool", "tiny")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
     assert lines[0].startswith("macr-local ")
     assert any(line.startswith("device     CPU: ") for line in lines)
     assert any(line.startswith("memory ") for line in lines)
-    assert sum(line.startswith("ok         scene-") for line in lines) == 15
+    assert sum(line.startswith("ok         tiny-") for line in lines) == 15
     assert "FAILED" not in result.stdout
 
 
@@ -45,18 +45,18 @@ def test_without_a_gpu_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_member_that_fails_is_named_and_gives_exit_code_8(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LlamaMember, "drop", LlamaMember.adopt)
-    result = run("--pool", "tiny-scenes")
+    result = run("--pool", "tiny")
     assert result.exit_code == 8
-    assert result.stdout.count("FAILED     scene-") == 3
-    assert "FAILED     scene-qwen3vl drop: a dropped bid leaves a trace" in result.stdout
-    assert "error: The self-test failed for scene-qwen3vl, scene-internvl, scene-minicpmv" in result.stderr
+    assert result.stdout.count("FAILED     tiny-") == 3
+    assert "FAILED     tiny-qwen3vl drop: a dropped bid leaves a trace" in result.stdout
+    assert "error: The self-test failed for tiny-qwen3vl, tiny-internvl, tiny-minicpmv" in result.stderr
 
 
 def test_json_is_one_object_with_every_check() -> None:
-    result = run("--pool", "tiny-scenes", "--json")
+    result = run("--pool", "tiny", "--json")
     report = json.loads(result.stdout)
     assert report["ok"] is True
-    assert report["pool"] == "tiny-scenes"
+    assert report["pool"] == "tiny"
     assert {check["name"] for check in report["checks"]} == {"prefill", "images", "drop", "adopt", "speed"}
     assert report["memory_total"] > report["memory_available"] > 0
 
@@ -64,7 +64,7 @@ def test_json_is_one_object_with_every_check() -> None:
 def test_where_the_default_pool_is_absent_an_embedded_one_is_tested() -> None:
     result = run()
     assert result.exit_code == 0
-    assert "testing tiny-scenes instead" in result.stdout
+    assert "testing tiny instead" in result.stdout
     named = run("--pool", "default")
     assert named.exit_code == 4
     assert "hf download" in named.stderr

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-QUESTION = "how many red shapes are there?"
-ASK = ["ask", "--pool", "tiny-scenes"]
+QUESTION = "how many white circles are there?"
+ASK = ["ask", "--pool", "tiny"]
 
 
 def interrupted(script: str, signals: int = 1) -> tuple[int, str, float]:

@@ -50,44 +50,43 @@ def test_the_list_names_every_pool_its_members_and_its_file() -> None:
     result = run("list")
     assert (result.exit_code, result.stderr) == (0, "")
     lines = result.stdout.splitlines()
-    assert [line.split()[0] for line in lines[::2]] == ["default", "tiny", "tiny-scenes"]
+    assert [line.split()[0] for line in lines[::2]] == ["default", "tiny"]
     assert lines[0].endswith("(files are missing)")
-    assert lines[5].split("; ")[1] == str(TINY / "models.toml")
+    assert lines[3].split("; ")[1] == str(TINY / "models.toml")
     report = json.loads(run("list", "--json").stdout)
     assert report["default"] == "default"
     assert [(pool["name"], pool["present"]) for pool in report["pools"]] == [
-        ("default", False), ("tiny", True), ("tiny-scenes", True),
+        ("default", False), ("tiny", True),
     ]  # fmt: skip
 
 
 def test_a_pool_is_shown_from_its_files_headers() -> None:
-    report = shown("tiny-scenes")
+    report = shown("tiny")
     first = report["members"][0]
     assert (first["name"], first["architecture"], first["projector_type"]) == (
-        "scene-qwen3vl", "qwen3vl", "qwen3vl_merger",
+        "tiny-qwen3vl", "qwen3vl", "qwen3vl_merger",
     )  # fmt: skip
-    assert (first["n_vocab"], first["n_ctx"], first["problem"], first["download"]) == (400, 512, "", [])
+    assert (first["n_vocab"], first["n_ctx"], first["problem"], first["download"]) == (536, 512, "", [])
     model, projector = Path(first["model"]), Path(first["projector"])
     assert first["bytes"] == model.stat().st_size + projector.stat().st_size
-    assert report["settings"]["window"] == find_pool("tiny-scenes").settings.window
-    result = run("show", "tiny-scenes")
-    for name in ("scene-qwen3vl", "scene-internvl", "scene-minicpmv"):
-        assert f"\n{name}\n  model        {TINY / 'scenes'}" in result.stdout
+    assert report["settings"]["window"] == find_pool("tiny").settings.window
+    result = run("show", "tiny")
+    for name in ("tiny-qwen3vl", "tiny-internvl", "tiny-minicpmv"):
+        assert f"\n{name}\n  model        {TINY}/" in result.stdout
 
 
-def test_the_embedded_pools_are_calibrated_for_their_files() -> None:
-    for pool in ("tiny", "tiny-scenes"):
-        for member in shown(pool)["members"]:
-            calibration = member["calibration"]
-            assert calibration["problem"] == ""
-            assert calibration["questions"] >= 100
-            assert calibration["date"] > "2025"
+def test_the_embedded_pool_is_calibrated_for_its_files() -> None:
+    for member in shown("tiny")["members"]:
+        calibration = member["calibration"]
+        assert calibration["problem"] == ""
+        assert calibration["questions"] >= 100
+        assert calibration["date"] > "2025"
 
 
 def test_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     monkeypatch.delitem(sys.modules, "macr_local.engine.library", raising=False)
-    assert shown("tiny-scenes")["members"][0]["problem"] == ""
+    assert shown("tiny")["members"][0]["problem"] == ""
 
 
 def test_what_is_not_downloaded_is_shown_with_its_command() -> None:
@@ -106,13 +105,13 @@ def test_files_that_are_missing_or_no_models_are_shown_not_fatal(tmp_path: Path)
         tmp_path,
         absent='model = "absent.gguf"',
         page='model = "page.gguf"',
-        fine=f'model = "{TINY / "scenes" / "qwen3vl.gguf"}"',
+        fine=f'model = "{TINY / "qwen3vl.gguf"}"',
     )
     absent, page, fine = shown(path)["members"]
     assert "absent.gguf" in absent["problem"]
     assert "page.gguf" in page["problem"]
     assert (absent["bytes"], page["n_vocab"]) == (None, None)
-    assert (fine["problem"], fine["n_vocab"]) == ("", 400)
+    assert (fine["problem"], fine["n_vocab"]) == ("", 536)
     assert json.loads(run("list", "--json").stdout)["pools"][0] == {
         "name": "p", "description": "", "members": ["absent", "page", "fine"],
         "source": str(path), "present": False,
@@ -120,8 +119,8 @@ def test_files_that_are_missing_or_no_models_are_shown_not_fatal(tmp_path: Path)
 
 
 def test_a_calibration_is_shown_as_absent_damaged_or_of_another_model(tmp_path: Path) -> None:
-    scenes, stored = TINY / "scenes", "scene-qwen3vl"
-    path = pool_file(tmp_path, **{stored: f'model = "{scenes / "internvl.gguf"}"'})
+    stored = "tiny-qwen3vl"
+    path = pool_file(tmp_path, **{stored: f'model = "{TINY / "internvl.gguf"}"'})
 
     def problem() -> str:
         return str(shown(path)["members"][0]["calibration"]["problem"])
@@ -129,7 +128,7 @@ def test_a_calibration_is_shown_as_absent_damaged_or_of_another_model(tmp_path: 
     assert problem().startswith("none")
     (tmp_path / "cal").mkdir()
     for suffix in ("json", "npz"):
-        shutil.copy(scenes / "calibration" / f"{stored}.{suffix}", tmp_path / "cal")
+        shutil.copy(TINY / "calibration" / f"{stored}.{suffix}", tmp_path / "cal")
     assert "was made with another model and projector" in problem()
     assert "cannot be used: The calibration of" in run("show", path).stdout
     (tmp_path / "cal" / f"{stored}.json").write_text("{")
@@ -137,6 +136,6 @@ def test_a_calibration_is_shown_as_absent_damaged_or_of_another_model(tmp_path: 
 
 
 def test_an_unknown_pool_is_an_error() -> None:
-    result = run("show", "tiny-scene")
+    result = run("show", "tinny")
     assert result.exit_code == 4
-    assert 'Perhaps "tiny-scenes" is meant' in result.stderr
+    assert 'Perhaps "tiny" is meant' in result.stderr

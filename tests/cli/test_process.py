@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-QUESTION = "how many red shapes are there?"
-ASK = ["ask", "--pool", "tiny-scenes"]
+QUESTION = "how many white circles are there?"
+ASK = ["ask", "--pool", "tiny"]
 
 
 def environment(**more: str) -> dict[str, str]:

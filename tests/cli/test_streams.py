@@ -15,8 +15,8 @@ import pytest
 from macr_local.cli.streams import Guarded, StdoutError
 from macr_local.relay.trace import read_trace
 
-QUESTION = "how many red shapes are there?"
-ASK = ["ask", "--pool", "tiny-scenes"]
+QUESTION = "how many white circles are there?"
+ASK = ["ask", "--pool", "tiny"]
 NO_SPACE = "macr-local: error: stdout cannot be written: No space left on device\n"
 SHELL = 'exec "$@" '
 
@@ -82,8 +82,8 @@ def test_a_stdin_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         ["pool", "list"],
         ["pool", "list", "--json"],
         ["pool", "show", "tiny"],
-        ["doctor", "--pool", "tiny-scenes"],
-        ["doctor", "--pool", "tiny-scenes", "--json"],
+        ["doctor", "--pool", "tiny"],
+        ["doctor", "--pool", "tiny", "--json"],
         [*ASK, "examples/scene.png", QUESTION],
         [*ASK, "--json", "examples/scene.png", QUESTION],
         [*ASK, "--jsonl", "examples/scene.png", QUESTION],
@@ -104,7 +104,7 @@ def test_calibrating_into_a_full_stdout_keeps_the_calibration(tmp_path: Path, sc
     reference = tmp_path / "questions.jsonl"
     reference.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     done = program(
-        ">/dev/full", "calibrate", reference, "--pool", "tiny-scenes", "--members", "scene-qwen3vl",
+        ">/dev/full", "calibrate", reference, "--pool", "tiny", "--members", "tiny-qwen3vl",
         "--out", tmp_path / "out",
     )  # fmt: skip
     assert done.returncode == 74

@@ -197,9 +197,7 @@ def test_a_real_sliding_window_model_is_exact_far_beyond_its_window(
     gemma_file: Path, open_pair: Opened
 ) -> None:
     """gemma3-270m: a window of 512 in what would be a ring of 768 cells, and a prompt longer than both."""
-    spec = MemberSpec(
-        "gemma", gemma_file, n_ctx=2048, n_batch=64, threads=1, chat_template=GEMMA_TEMPLATE
-    )
+    spec = MemberSpec("gemma", gemma_file, n_ctx=2048, n_batch=64, threads=1, chat_template=GEMMA_TEMPLATE)
     pair = open_pair(spec)
     pair.begin("The history of the steam engine begins in the first century. " * 75)
     assert pair.witness.n_past > 768

@@ -178,5 +178,3 @@ def _bitmap(picture: NDArray[np.uint8]) -> Any:
     pixels = np.ascontiguousarray(picture)
     height, width, _ = pixels.shape
     return mtmd.mtmd_bitmap_init(width, height, pixels.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8)))
-
-

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 Value = tuple[Any, gguf.GGUFValueType] | tuple[Any, gguf.GGUFValueType, gguf.GGUFValueType]
 """A value, its type, and for an array the type of its elements."""
 
-TINY = Path(__file__).parents[2] / "macr_local" / "tiny" / "easy-vqa"
+TINY = Path(__file__).parents[2] / "macr_local" / "tiny"
 
 
 def edit(

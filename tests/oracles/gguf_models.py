@@ -34,6 +34,7 @@ TEMPLATE = (
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MERGES = ("t h", "h e", "i n", "e r", "a n", "th e", "o n", "r e", "an d", "in g")
 
+
 def tokens() -> list[str]:
     """The vocabulary: 256 bytes in GPT-2's alphabet, the merges, the special tokens."""
     return [*_byte_alphabet(), *(merge.replace(" ", "") for merge in MERGES), *SPECIAL]

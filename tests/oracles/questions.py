@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 
 from easy_vqa import get_test_image_paths, get_test_questions
 
-from training.worlds.scenes.question import FAMILIES, ask
-from training.worlds.scenes.scene import draw, random_scene
+from macr_local.tiny.scenes.examination import examination
 
 
 @dataclass(frozen=True)
@@ -29,12 +27,10 @@ def easy_vqa(count: int) -> list[Asked]:
 
 
 def scenes(count: int, folder: Path, seed: int = 8128) -> list[Asked]:
-    """Questions about random scenes, each drawn into a file of the folder."""
-    rng = Random(seed)
+    """Questions about scenes of the tuning split, each drawn into a file of the folder."""
     asked = []
-    for i in range(count):
-        scene = random_scene(rng)
-        path = folder / f"scene-{i}.png"
-        draw(scene, rng).save(path)
-        asked.append(Asked(ask(scene, FAMILIES[i % len(FAMILIES)], rng).text, path))
+    for item in examination("tuning", seed, count):
+        path = folder / f"scene-{item.image_number}.png"
+        item.image.save(path)
+        asked.append(Asked(item.question.text, path))
     return asked

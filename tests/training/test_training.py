@@ -26,9 +26,7 @@ def started(out: Path, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "training.make", WORLD, "--out", str(out), "--no-compile"]
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(
-        [*command, "--steps-scale", "0.01", *options], cwd=ROOT, env=environment, **quiet
-    )
+    return subprocess.Popen([*command, "--steps-scale", "0.01", *options], cwd=ROOT, env=environment, **quiet)
 
 
 def make(out: Path, *options: str) -> None:

@@ -1,15 +1,14 @@
-"""The worlds by name."""
+"""The worlds by name: the pool that is shipped, and what it would be in other worlds."""
 
 from __future__ import annotations
 
-from training.worlds.easy_vqa.world import EasyVqaWorld
-from training.worlds.scenes.world import ScenesWorld
 from training.worlds.tiny.variant import VARIANTS
 from training.worlds.tiny.world import TinyWorld
 from training.worlds.world import World
 
-_TINY = {"tiny" if name == "friendly" else f"tiny-{name}": name for name in VARIANTS}
-NAMES = ("easy-vqa", "scenes", *_TINY)
+_VARIANTS = {"tiny" if name == "friendly" else f"tiny-{name}": name for name in VARIANTS}
+NAMES = tuple(_VARIANTS)
+SCENES = 16000
 
 
 def open_world(name: str, scale: float = 1.0) -> World:
@@ -19,8 +18,4 @@ def open_world(name: str, scale: float = 1.0) -> World:
         name: One of `NAMES`.
         scale: Below 1, fewer scenes are drawn (a trial run needs few).
     """
-    if name in _TINY:
-        return TinyWorld(name, VARIANTS[_TINY[name]], count=max(64, round(16000 * min(1.0, scale))))
-    if name == "scenes":
-        return ScenesWorld(count=max(64, round(8000 * min(1.0, scale))))
-    return EasyVqaWorld()
+    return TinyWorld(name, VARIANTS[_VARIANTS[name]], count=max(64, round(SCENES * min(1.0, scale))))

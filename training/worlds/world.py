@@ -72,8 +72,8 @@ class Stage:
     seed: int
     probe_weight: float = 0.2
     learning_rate: float = 1.5e-3
-    spread: tuple[str, ...] = ()
-    """Words whose embeddings are pushed apart at the start of the stage."""
+    emphasis: float = 1.0
+    """How many times more than usual those tokens count that are worked out from the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,11 @@ class World(Protocol):
     @property
     def pool(self) -> str:
         """The pool's name in models.toml."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """One line for the pool file."""
         ...
 
     @property

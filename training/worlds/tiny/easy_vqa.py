@@ -9,7 +9,7 @@ from macr_local.tiny.scenes.chain import Kind, Slot
 from macr_local.tiny.scenes.wording import FIRST, FLAG, STOP, STYLES, THEREFORE
 from training.worlds.easy_vqa.records import VALUES, Attribute, Question
 from training.worlds.tiny.ignorance import told
-from training.worlds.tiny.lessons import P_OTHERS_RIGHT, P_OWN_FROM_START, split
+from training.worlds.tiny.lessons import P_OTHERS_RIGHT, P_OWN_FROM_START, split, weigh
 from training.worlds.tiny.variant import Variant
 from training.worlds.world import Architecture, Lesson
 
@@ -42,7 +42,12 @@ def chain(question: Question, said: str) -> list[Slot]:
 
 
 def lesson(
-    variant: Variant, member: Architecture, question: Question, facts: Mapping[Attribute, str], rng: Random
+    variant: Variant,
+    member: Architecture,
+    question: Question,
+    facts: Mapping[Attribute, str],
+    rng: Random,
+    emphasis: float = 1.0,
 ) -> Lesson:
     """A worked answer, cut at a random slot as those about scenes are."""
     what = question.attribute
@@ -58,7 +63,7 @@ def lesson(
         named = question.named(what)
         if named is not None and question.yes_no and rng.random() < P_ASKED:
             said = named
-    return split(question.text, chain(question, said), cut, member, rng)
+    return split(question.text, chain(question, said), cut, member, weigh(variant, member, emphasis), rng)
 
 
 def any_chain(question: Question, facts: Mapping[Attribute, str], rng: Random) -> str:

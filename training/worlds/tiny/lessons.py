@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from macr_local.tiny.scenes.chain import WORDS, Kind, Slot, chain
+from macr_local.tiny.scenes.knowledge import knows
 from macr_local.tiny.scenes.question import Family, Question, ask
 from macr_local.tiny.scenes.scene import Scene
 from macr_local.tiny.scenes.wording import STYLES
@@ -31,6 +32,10 @@ WEIGHTS: dict[Kind, float] = {
     "answer": 1.0, "place": 1.0, "size": 2.0, "color": 2.0, "shape": 2.0, "digit": 2.0, "frame": 1.0,
 }  # fmt: skip
 """What a token of each kind counts in the loss. What must be worked out is learnt last."""
+WORKED_OUT = frozenset({"flag", "tally", "total", "most", "count", "verdict", "copy"})
+
+Weigh = Callable[[Kind], float]
+"""What a token of a kind counts in the loss."""
 
 
 def any_question(scene: Scene, rng: Random) -> Question:
@@ -42,7 +47,24 @@ def any_question(scene: Scene, rng: Random) -> Question:
             return question
 
 
-def lesson(variant: Variant, member: Architecture, scene: Scene, question: Question, rng: Random) -> Lesson:
+def weigh(variant: Variant, member: Architecture, emphasis: float) -> Weigh:
+    """The usual weights; what a member can work out counts more, what it must guess does not."""
+
+    def weight(kind: Kind) -> float:
+        emphatic = kind in WORKED_OUT and knows(member, kind, variant.blind)
+        return WEIGHTS[kind] * (emphasis if emphatic else 1.0)
+
+    return weight
+
+
+def lesson(
+    variant: Variant,
+    member: Architecture,
+    scene: Scene,
+    question: Question,
+    rng: Random,
+    emphasis: float = 1.0,
+) -> Lesson:
     """A chain, cut at a random slot where members learn to hand over.
 
     Before the cut stand other members' words, in any wording and sometimes wrong; after it the member's own.
@@ -52,10 +74,13 @@ def lesson(variant: Variant, member: Architecture, scene: Scene, question: Quest
         cut = rng.randrange(len(chain(scene, question, language=variant.language)))
     slots = chain(scene, question, _Voice(variant, member, question, cut, rng), variant.language)
     cut = min(cut, len(slots) - 1)
-    return split(variant.language.rename(question.text), slots, cut, member, rng)
+    weight = weigh(variant, member, emphasis)
+    return split(variant.language.rename(question.text), slots, cut, member, weight, rng)
 
 
-def split(question: str, slots: Sequence[Slot], cut: int, member: Architecture, rng: Random) -> Lesson:
+def split(
+    question: str, slots: Sequence[Slot], cut: int, member: Architecture, weight: Weigh, rng: Random
+) -> Lesson:
     """Others' slots in any wording, then the member's own; now and then a frame of another's is given too.
 
     A member that thinks aloud works in its thought, and answers behind it.
@@ -68,7 +93,7 @@ def split(question: str, slots: Sequence[Slot], cut: int, member: Architecture, 
         text = slot.text(rng.randrange(STYLES) if first_given and number == 0 else STYLE[member])
         if think and slot.kind == "answer":
             text = text.replace("\nAnswer:", "\n</think>\n\nAnswer:")
-        own.append(Piece(text, WEIGHTS[slot.kind]))
+        own.append(Piece(text, weight(slot.kind)))
     return Lesson(question, tuple(own), given, first_given, think)
 
 

@@ -57,6 +57,7 @@ class TinyWorld:
         seed: Of the training scenes.
     """
 
+    description = "three tiny models, each blind to something the others see: scenes of shapes, easy-VQA"
     settings: Mapping[str, float] = {"window": 3, "threshold": -0.3, "max_tokens": 160}
     pooling: Mapping[str, Pooling] = {head: pooling for head, (pooling, _) in _HEADS.items()}
     heads: Mapping[str, int] = {head: len(classes) for head, (_, classes) in _HEADS.items()}
@@ -89,6 +90,16 @@ class TinyWorld:
             stages=(
                 Stage("vision", _SEEING[member], pictures=64, lessons=0, seed=1, probe_weight=1.0),
                 Stage("chains", 3000, pictures=24, lessons=3, seed=11 + number),
+                Stage(
+                    "polish",
+                    1000,
+                    pictures=24,
+                    lessons=3,
+                    seed=21 + number,
+                    probe_weight=0.0,
+                    learning_rate=6e-4,
+                    emphasis=3.0,
+                ),
             ),
             probe_heads=heads,
         )
@@ -129,7 +140,7 @@ class TinyWorld:
                 index = rng.randrange(len(self._scenes))
                 scene = self._scenes[index]
                 told = [
-                    lesson(self.variant, member, scene, any_question(scene, rng), rng)
+                    lesson(self.variant, member, scene, any_question(scene, rng), rng, stage.emphasis)
                     for _ in range(stage.lessons)
                 ]
                 pictures.append(self._scene(index, told))
@@ -137,7 +148,7 @@ class TinyWorld:
                 image = rng.choice(self._asked)
                 facts = self._facts[image]
                 told = [
-                    easy_vqa.lesson(self.variant, member, self._about(image, rng), facts, rng)
+                    easy_vqa.lesson(self.variant, member, self._about(image, rng), facts, rng, stage.emphasis)
                     for _ in range(stage.lessons)
                 ]
                 pictures.append(self._image(image, told))
