@@ -58,7 +58,7 @@ class TinyWorld:
     """
 
     description = "three tiny models, each blind to something the others see: scenes of shapes, easy-VQA"
-    settings: Mapping[str, float] = {"window": 3, "threshold": -0.3, "max_tokens": 160}
+    settings: Mapping[str, float] = {"window": 2, "threshold": -0.3, "max_tokens": 160}
     pooling: Mapping[str, Pooling] = {head: pooling for head, (pooling, _) in _HEADS.items()}
     heads: Mapping[str, int] = {head: len(classes) for head, (_, classes) in _HEADS.items()}
 
