@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 RESAMPLES = 4000
 _CHUNK = 500
+_Z = 1.959964
 
 Floats = NDArray[np.float64]
 
@@ -69,6 +70,19 @@ class Sums:
             return Estimate(value, math.nan, math.nan)
         low, high = np.quantile(drawn, [0.025, 0.975])
         return Estimate(value, float(low), float(high))
+
+
+def share(clusters: Sequence[Hashable], holds: Sequence[bool]) -> Estimate:
+    """How often something holds.
+
+    Where it always or never does, no resample differs, and the bootstrap would be sure of it: there the
+    interval is Wilson's, with as many cases as there are clusters.
+    """
+    found = Sums(clusters, [(held, 1) for held in holds]).estimate(ratio())
+    if 0 < found.value < 1:
+        return found
+    bound = len(set(clusters)) / (len(set(clusters)) + _Z**2)
+    return Estimate(found.value, *((bound, 1.0) if found.value == 1 else (0.0, 1 - bound)))
 
 
 def ratio(above: int = 0, below: int = 1) -> Callable[[Floats], Floats]:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from benchmarks.quality.estimate import Estimate, Sums, ratio
+from benchmarks.quality.estimate import Estimate, Sums, ratio, share
 from benchmarks.quality.mechanism import Mechanism
 from benchmarks.quality.run import Run
 from benchmarks.quality.trial import Outcome
@@ -92,10 +92,10 @@ def _line(name: str, runs: Sequence[Run]) -> Line:
     return Line(
         method=name,
         questions=len(outcomes),
-        right=Sums(clusters, [(o.right, 1) for o in outcomes]).estimate(ratio()),
+        right=share(clusters, [o.right for o in outcomes]),
         by_run=by_run,
         spread=statistics.stdev(by_run) if len(by_run) > 1 else None,
-        chain=Sums(clusters, [(bool(o.chain), 1) for o in outcomes]).estimate(ratio()) if known else None,
+        chain=share(clusters, [bool(o.chain) for o in outcomes]) if known else None,
         families={f: statistics.fmean(o.right for o in outcomes if o.family == f) for f in families},
         generated=Sums(clusters, [(o.generated, 1) for o in outcomes]).estimate(ratio()),
         prompt=statistics.fmean(o.prompt for o in outcomes),

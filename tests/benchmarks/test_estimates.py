@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.quality.claims import _f, auroc
-from benchmarks.quality.estimate import Estimate, Sums, ratio
+from benchmarks.quality.estimate import Estimate, Sums, ratio, share
 
 
 def naive_bootstrap(clusters: list[int], rows: list[tuple[float, float]], draws: int) -> tuple[float, float]:
@@ -83,3 +83,14 @@ def test_f_and_eta_squared_are_those_of_the_books() -> None:
     total = ((values - values.mean()) ** 2).sum()
     between = 40 * ((values.mean(0) - values.mean()) ** 2).sum()
     assert eta2[0] == pytest.approx(between / total)
+
+
+def test_what_always_holds_is_not_certain() -> None:
+    always = share(list(range(20)), [True] * 20)
+    interval = stats.binomtest(20, 20).proportion_ci(method="wilson")
+    assert (always.value, always.high) == (1.0, 1.0)
+    assert always.low == pytest.approx(interval.low, abs=1e-6)
+    never = share([0, 0, 1, 1], [False] * 4)
+    assert (never.value, never.low) == (0.0, 0.0)
+    assert never.high == pytest.approx(stats.binomtest(0, 2).proportion_ci(method="wilson").high, abs=1e-6)
+    assert share([0, 1, 2], [True, False, True]).value == pytest.approx(2 / 3)
