@@ -91,7 +91,7 @@ def show(runs: Sequence[Run]) -> None:
         draws = sorted({run.header.sampling_seed for run in some})
         first = some[0].header
         print(
-            f"\n## {tasks}: {first.variant}, {first.split} split, {len(some[0].outcomes)} answers in each of "
+            f"\n## {tasks}: {first.variant}, {first.split} split, {len({o.key for o in some[0].outcomes})} questions in each of "
             f"{len(some)} runs (training seeds {seeds}, sampling seeds {draws}, T = {first.temperature})\n"
         )
         _show_lines(some)
@@ -101,8 +101,19 @@ def show(runs: Sequence[Run]) -> None:
 
 
 def _show_lines(runs: Sequence[Run]) -> None:
-    print("| | right | each run | whole chain | relay ahead by | tokens | relay's share | relays | seconds |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    heads = (
+        "",
+        "right",
+        "each run",
+        "whole chain",
+        "relay ahead by",
+        "written",
+        "relay's share",
+        "prompt",
+        "read",
+    )
+    print("| " + " | ".join([*heads, "relays", "seconds"]) + " |")
+    print("|---" * (len(heads) + 2) + "|")
     has_relay = any(o.method == RELAY for o in runs[0].outcomes)
     for line in lines(runs):
         other = has_relay and line.method != RELAY
@@ -114,6 +125,8 @@ def _show_lines(runs: Sequence[Run]) -> None:
             str(ahead(runs, RELAY, line.method)) if other else "",
             f"{line.generated.value:.1f}",
             f"{cost(runs, RELAY, line.method).value:.2f}" if other else "",
+            f"{line.prompt:.0f}",
+            f"{line.ingested:.0f}",
             f"{line.relays:.2f}",
             f"{line.seconds:.3f}",
         ]
