@@ -90,8 +90,9 @@ def show(runs: Sequence[Run]) -> None:
         seeds = sorted({run.header.training_seed for run in some})
         draws = sorted({run.header.sampling_seed for run in some})
         first = some[0].header
+        questions = len({outcome.key for outcome in some[0].outcomes})
         print(
-            f"\n## {tasks}: {first.variant}, {first.split} split, {len({o.key for o in some[0].outcomes})} questions in each of "
+            f"\n## {tasks}: {first.variant}, {first.split} split, {questions} questions in each of "
             f"{len(some)} runs (training seeds {seeds}, sampling seeds {draws}, T = {first.temperature})\n"
         )
         _show_lines(some)
