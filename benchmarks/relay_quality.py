@@ -25,6 +25,7 @@ from benchmarks.quality.summary import with_any
 from benchmarks.quality.task import Task
 from benchmarks.quality.trial import Ask, Method, attempt, live, recalled, who_knows
 from macr_local import Pool
+from macr_local.errors import MacrError
 from macr_local.settings import Sampling
 from training.worlds.tiny.variant import VARIANTS, variant
 
@@ -49,8 +50,10 @@ def run(pool: Pool, options: argparse.Namespace, tasks: str, sampling_seed: int)
     settings = replace(
         pool.spec.settings, seed=sampling_seed, sampling=Sampling(temperature=options.temperature)
     )
-    chosen = [*methods.compared(names, settings), *(methods.sweep(names, settings) if options.sweep else ())]
-    ask = recalled(pool) if options.sweep else live(pool)
+    chosen = methods.compared(names, settings)
+    chosen += methods.windows(settings) if options.windows else []
+    chosen += methods.sweep(names, settings) if options.sweep else []
+    ask = recalled(pool) if options.windows or options.sweep else live(pool)
     header = Header(
         pool.spec.name,
         options.variant,
@@ -90,7 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tasks", choices=FULL, action="append", help="only this set (repeatable)")
     parser.add_argument("--split", choices=("test", "tuning"), default="test")
     parser.add_argument("--count", type=int, help="questions of each set")
-    parser.add_argument("--sweep", action="store_true", help="other settings of the relay too; greedy only")
+    parser.add_argument("--windows", action="store_true", help="other windows and confidences too; greedy")
+    parser.add_argument("--sweep", action="store_true", help="every other setting of the relay; greedy")
     parser.add_argument("--temperature", type=float, default=0.0)
     parser.add_argument("--sampling-seed", type=int, action="append", help="of the draws (repeatable)")
     parser.add_argument("--save", type=Path, help="keep every outcome in this file")
@@ -99,12 +103,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.load:
         runs = [kept for path in options.load for kept in load(path)]
     else:
-        with Pool.open(options.pool) as pool:
-            runs = [
-                run(pool, options, tasks, seed)
-                for tasks in options.tasks or FULL
-                for seed in options.sampling_seed or [0]
-            ]
+        if options.temperature and (options.windows or options.sweep):
+            parser.error("--windows and --sweep recall what was written, so they need temperature 0")
+        try:
+            with Pool.open(options.pool) as pool:
+                runs = [
+                    run(pool, options, tasks, seed)
+                    for tasks in options.tasks or FULL
+                    for seed in options.sampling_seed or [0]
+                ]
+        except MacrError as error:
+            sys.exit(f"relay_quality: {error.found}\n  {error.fix}")
         if options.save:
             save(options.save, runs)
     if options.json:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks.quality.trial import Method
-from macr_local.settings import RelaySettings
+from macr_local.settings import Confidence, RelaySettings
 
 WINDOWS = (1, 2, 3, 4, 8, 16, 32)
 THRESHOLDS = (-2.0, -1.0, -0.6, -0.3, 0.0, 0.2)
@@ -18,6 +18,18 @@ def compared(members: Sequence[str], settings: RelaySettings) -> list[Method]:
     """Each member alone, the two ways to choose among finished answers, and the relay."""
     alone = [Method(name, "single", settings, name) for name in members]
     return [*alone, *(Method(name, name, settings) for name in ("vote", "best-of", "relay"))]
+
+
+def windows(settings: RelaySettings) -> list[Method]:
+    """The paper's confidence with windows shorter and longer than a weakness is far, and the first doubt."""
+    ways: list[tuple[Confidence, int]] = [
+        *(("mean", window) for window in (1, 3, 4, 8, 16)),
+        *(("first-doubt", window) for window in (4, 8, 16)),
+    ]
+    return [
+        Method(f"{confidence} w={window}", "relay", replace(settings, window=window, confidence=confidence))
+        for confidence, window in ways
+    ]
 
 
 def sweep(members: Sequence[str], settings: RelaySettings) -> list[Method]:
