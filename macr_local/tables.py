@@ -88,7 +88,7 @@ def _split(dotted: str) -> Keys:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint at the known name closest to a wrong one, or at all of them."""
-    names = sorted(known)
+    names = sorted(set(known))
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     if close:
         return f'Perhaps "{close[0]}" is meant'

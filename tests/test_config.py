@@ -223,7 +223,7 @@ def test_the_default_pool_comes_from_the_environment(monkeypatch: pytest.MonkeyP
 def test_a_wrong_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(ConfigError, match='Perhaps "tiny" is meant'):
         load_pool("tinny")
-    with pytest.raises(ConfigError, match="Known are: default, tiny"):
+    with pytest.raises(ConfigError, match="Known are: default, tiny "):
         load_pool("zzz")
 
 
