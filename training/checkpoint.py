@@ -57,7 +57,7 @@ class Checkpoint:
         """What was saved, or None where nothing was, or something else was trained."""
         if not self.path.exists():
             return None
-        state: dict[str, Any] = torch.load(self.path, weights_only=False)
+        state: dict[str, Any] = torch.load(self.path, weights_only=True)
         return state if state["recipe"] == self._recipe else None
 
     def remove(self) -> None:
