@@ -84,7 +84,7 @@ def write(folder: Path, items: Iterator[Item]) -> Path:
     for item in items:
         name = f"{item.image_number:04d}.png"
         item.image.save(folder / name)
-        lines.append(json.dumps(item.record(name)))
+        lines.append(json.dumps(item.record(name)) + "\n")
     path = folder / "questions.jsonl"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("".join(lines), encoding="utf-8")
     return path
