@@ -86,5 +86,5 @@ def write(folder: Path, items: Iterator[Item]) -> Path:
         item.image.save(folder / name)
         lines.append(json.dumps(item.record(name)) + "\n")
     path = folder / "questions.jsonl"
-    path.write_text("".join(lines), encoding="utf-8")
+    path.write_text("".join(lines), encoding="utf-8", newline="\n")
     return path
