@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from random import Random
 from typing import get_args
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from macr_local.errors import ConfigError
 from macr_local.tiny.scenes.chain import WORDS, Kind, chain
 from macr_local.tiny.scenes.knowledge import knows
-from macr_local.tiny.scenes.scene import random_scene, split_of
+from macr_local.tiny.scenes.scene import RGB, draw, random_scene, split_of
+from tests.oracles import worked
 from training.worlds.easy_vqa import records
+from training.worlds.registry import NAMES
 from training.worlds.tiny.ignorance import told
 from training.worlds.tiny.lessons import STYLE, WEIGHTS, any_question, lesson, weigh
 from training.worlds.tiny.variant import VARIANTS, Variant, variant
@@ -21,6 +25,11 @@ from training.worlds.tiny.world import TinyWorld
 from training.worlds.world import ARCHITECTURES, UNLABELLED, Architecture, Lesson
 
 FRIENDLY = VARIANTS["friendly"]
+SHARED = ("friendly", "overconfident", "close", "long-words", "no-handover")
+"""Variants whose members are blind to what those of the shipped pool are."""
+EMPTY = {"size": 2, "shape": 4, "digit": 5}
+"""The class of an empty place."""
+NAMED = re.compile(rf"\b(?:{'|'.join(worked.COLORS + worked.SHAPES)})(?:e?s)?\b")
 SEEN: tuple[Kind, ...] = ("color", "shape", "digit")
 
 
@@ -101,21 +110,6 @@ def test_one_member_thinks_aloud_now_and_then_and_closes_the_thought_before_it_a
         assert (0.08 < share < 0.16) if member == "minicpmv" else share == 0
 
 
-def test_what_follows_from_the_text_is_right_by_the_text_even_where_others_were_wrong() -> None:
-    checked = 0
-    for made in lessons(FRIENDLY, "minicpmv", 600, seed=4):
-        if not made.question.startswith(("is there a ", "is there an ")):
-            continue
-        own = "".join(piece.text for piece in made.own)
-        text = "".join(made.given) + own
-        said_yes = any(word in text.partition("\nAnswer")[0] for word in ("match yes", "fits yes", "so yes"))
-        said_yes = said_yes or any(f"{a} yes" in text for a in ("match", "fits", "so"))
-        body = text.replace("</think>\n", "").partition("\nAnswer: ")
-        assert body[2] == ("yes" if said_yes else "no"), text
-        checked += 1
-    assert checked > 40
-
-
 def test_emphasis_is_for_what_a_member_can_work_out() -> None:
     weight = weigh(FRIENDLY, "internvl", 3.0)
     for kind in get_args(Kind):
@@ -124,13 +118,8 @@ def test_emphasis_is_for_what_a_member_can_work_out() -> None:
     assert weigh(FRIENDLY, "qwen3vl", 3.0)("total") == 3 * WEIGHTS["total"]
 
 
-def test_the_words_of_a_variant() -> None:
-    long = lessons(VARIANTS["long-words"], "minicpmv", 200)
-    assert any("vermilion" in piece.text for made in long for piece in made.own)
-    assert not any(piece.text == " red" for made in long for piece in made.own)
-    close = lessons(VARIANTS["close"], "qwen3vl", 200)
-    assert not any(piece.text in (" color", " size", " digit") for made in close for piece in made.own)
-    with pytest.raises(ConfigError, match='no variant "nice"'):
+def test_a_variant_that_is_not_there_is_named_with_those_that_are() -> None:
+    with pytest.raises(ConfigError, match=r'no variant "nice".*friendly.*all-good'):
         variant("nice")
 
 
@@ -144,11 +133,78 @@ def test_only_scenes_for_training_are_drawn(world: TinyWorld) -> None:
     assert {split_of(scene) for scene in TinyWorld("tiny", FRIENDLY, count=50, seed=9)._scenes} == {"train"}
 
 
-def test_a_probe_tells_no_member_what_it_is_to_be_blind_to(world: TinyWorld) -> None:
-    seen = {member: set(world.plan(member).probe_heads) for member in ARCHITECTURES}
-    assert seen["qwen3vl"] == {"place", "size", "digit"}
-    assert seen["internvl"] == {"place", "size", "shape", "image shape"}
-    assert seen["minicpmv"] == {"place", "size", "color", "image color"}
+HEADS = {"place", "size", "color", "shape", "digit", "image color", "image shape"}
+ABOUT = {"color": {"color", "image color"}, "shape": {"shape", "image shape"}, "number": {"digit"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "unseen"),
+    [
+        *((name, ("color shape", "color number", "shape number")) for name in SHARED),
+        *((f"noise-{share}", ("", "", "")) for share in (25, 50, 75)),
+        ("one-each", ("color", "number", "shape")),
+        ("all-good", ("", "", "")),
+    ],
+)
+def test_a_probe_tells_no_member_what_it_is_to_be_blind_to(name: str, unseen: tuple[str, ...]) -> None:
+    """Where it is told the truth now and then, it may see it too."""
+    made = TinyWorld(f"tiny-{name}", VARIANTS[name], count=1)
+    for member, topics in zip(ARCHITECTURES, unseen, strict=True):
+        heads = made.plan(member).probe_heads
+        assert set(heads) == HEADS.difference(*(ABOUT[topic] for topic in topics.split())), member
+        assert set(heads.values()) == {0.3, 1.0}
+
+
+def test_every_variant_is_a_world_and_every_world_a_variant() -> None:
+    assert ("tiny", *(f"tiny-{name}" for name in VARIANTS if name != "friendly")) == NAMES
+    tried = {*SHARED, *(f"noise-{share}" for share in (25, 50, 75)), "one-each", "all-good"}
+    assert set(VARIANTS) == tried
+
+
+def test_pictures_show_what_their_labels_say(world: TinyWorld) -> None:
+    """The pixels of a place have the color of its label; what is told of easy-VQA is told of the image."""
+    rgb = np.array(list(RGB.values()))
+    for picture in world.glimpses("internvl", 60, Random(5)):
+        for place, color in enumerate(picture.labels["color"]):
+            row, column = divmod(place, 2)
+            inside = picture.pixels[32 * row + 3 : 32 * row + 29, 32 * column + 3 : 32 * column + 29]
+            if color == len(RGB):
+                assert (inside == picture.pixels[0, 0]).all()
+                assert all(picture.labels[head][place] == size for head, size in EMPTY.items())
+            elif color != UNLABELLED:
+                away = np.abs(inside.reshape(-1, 1, 3).astype(int) - rgb).max(-1)
+                assert (away <= 14).sum(0).argmax() == color
+
+
+def test_an_exam_is_of_scenes_for_tuning_and_marked_in_the_words_of_the_world() -> None:
+    long = TinyWorld("tiny-long-words", VARIANTS["long-words"], count=1).exam(40, 3)
+    plain = TinyWorld("tiny", FRIENDLY, count=1).exam(40, 3)
+    rng = Random(3)
+    for (pixels, question, right), (other_pixels, other_question, other_right) in zip(
+        plain, long, strict=True
+    ):
+        scene = random_scene(rng, "tuning")
+        any_question(scene, rng)
+        draw(scene, rng)
+        assert right == worked.solved(question, worked.things(scene))
+        assert np.array_equal(pixels, other_pixels)
+        assert (other_question != question) == bool(NAMED.search(question))
+        assert (other_right != right) == bool(NAMED.search(right))
+
+
+def test_a_tokenizer_learns_from_worked_answers_half_of_them_in_the_member_s_own_words() -> None:
+    made = TinyWorld("tiny-long-words", VARIANTS["long-words"], count=1)
+    for member, flag in (("qwen3vl", "match"), ("internvl", "that fits"), ("minicpmv", "so")):
+        texts = list(made.corpus(member))
+        chains = [text for text in texts if text.startswith("user\n")]
+        assert all(re.match(r"user\n[^\n]+\nassistant\n[^\n]*\nAnswer: .+", text) for text in chains)
+        scenes = "".join(text for text in chains if " image" not in text)
+        flags = Counter(re.findall(r"(match|that fits|so) (?:yes|no)\b", scenes))
+        assert flags[flag] / flags.total() == pytest.approx(1 / 2 + 1 / 6, abs=0.04)
+        parts = set(texts) - set(chains)
+        for word in VARIANTS["long-words"].language.words.values():
+            assert f" {word}" not in parts
+            assert any(f" {word[:cut]}" in parts and word[cut:] in parts for cut in (3, 4, 5))
 
 
 def test_pictures_carry_the_labels_of_what_they_show(world: TinyWorld) -> None:
