@@ -7,11 +7,13 @@ from dataclasses import dataclass, fields
 
 from macr_local.relay import events
 from macr_local.relay.events import Event
+from macr_local.relay.policies import goes_on
 from macr_local.settings import RelaySettings
 from macr_local.tiny.scenes.chain import WORDS, Kind
 from macr_local.tiny.scenes.knowledge import topic_of
 from macr_local.tiny.scenes.reader import Reading
 from macr_local.tiny.scenes.wording import PLAIN, Language
+from macr_local.utf8 import Utf8Assembler
 
 Knows = Callable[[str, Kind], bool]
 """Whether a member (by name) can know what belongs into a slot of this kind."""
@@ -26,7 +28,8 @@ class Mechanism:
     weak: int = 0
     """Those that begin a value which their writer cannot know."""
     watched: int = 0
-    """Tokens that the relay judged: behind a bid and its cooldown, with a window of w tokens."""
+    """Tokens that the relay judged: behind a bid and its cooldown, with a window of w tokens, and not within
+    a word where a trigger must begin one."""
     watched_weak: int = 0
     """Those of them that begin a value which their writer cannot know."""
     triggers: int = 0
@@ -72,9 +75,9 @@ def observe(
     contest: Kind | None = None
     watch = _Watch(settings)
     for event in happened:
-        watch.see(event)
+        judged = watch.judges(event)
         if isinstance(event, events.Token):
-            pieces.append((len(written), len(written) + len(event.text), event.member, watch.watches(event)))
+            pieces.append((len(written), len(written) + len(event.text), event.member, judged))
             written += event.text
         elif isinstance(event, events.BidOpened) and event.reason == "confidence":
             kind = _begins(written.decode("utf-8", "replace"), event.dropped, read, language)
@@ -94,28 +97,54 @@ class _Watch:
 
     def __init__(self, settings: RelaySettings) -> None:
         self._settings = settings
-        self._bids: dict[str, int] = {}
         self._round = 0
-        self._unwatched = 0
+        self._initiation = False
+        self._bids: dict[str, tuple[int, ...]] = {}
+        self._bid: tuple[int, ...] = ()
+        """Of the leader, as far as it may have joined the answer."""
+        self._segment = b""
+        self._characters = Utf8Assembler()
+        self._tokens = self._behind = 0
+        """Of the segment, and of those the ones behind the bid."""
 
-    def see(self, event: Event) -> None:
-        """Take note of an event, before `watches` is asked about it."""
-        settings = self._settings
+    def judges(self, event: Event) -> bool:
+        """Take note of an event; whether it is a token that was judged."""
         if isinstance(event, events.BidOpened):
-            self._bids = {}
+            self._bids, self._initiation = {}, event.reason == "initiation"
         elif isinstance(event, events.Bid):
-            self._bids[event.member] = len(event.tokens)
+            self._bids[event.member] = event.tokens
         elif isinstance(event, events.Relayed):
-            self._round = event.round
-            kept = event.round > 0 or settings.keep_trial
-            self._unwatched = (self._bids.get(event.winner, 0) if kept else 0) + settings.cooldown
+            kept = self._settings.keep_trial or not self._initiation
+            self._round, self._bid = event.round, self._bids.get(event.winner, ()) if kept else ()
+            self._segment, self._tokens, self._behind = b"", 0, 0
         elif isinstance(event, events.Token):
-            self._unwatched -= 1
+            behind = not self._is_bid(event)
+            judged = behind and self._may_trigger(event)
+            self._behind += behind
+            self._segment += self._characters.feed(event.text).encode()
+            self._tokens += 1
+            return judged
+        return False
 
-    def watches(self, token: events.Token) -> bool:
-        """Whether this token of the answer was judged."""
-        limit = self._settings.max_relays
-        return token.z is not None and self._unwatched < 0 and (limit is None or self._round < limit)
+    def _is_bid(self, token: events.Token) -> bool:
+        """Whether the next token was written in the bid."""
+        last = len(self._bid) - 1
+        if self._settings.confidence == "first-doubt" and self._tokens == last > 0:
+            # The last one joined the answer only if it was beyond doubt.
+            doubtful = token.z is not None and token.z < self._settings.threshold
+            return token.id == self._bid[last] and not doubtful
+        return self._tokens <= last
+
+    def _may_trigger(self, token: events.Token) -> bool:
+        """Whether a token behind the bid could have been a trigger, had it been less likely."""
+        settings = self._settings
+        if settings.trigger != "confidence" or token.z is None or self._behind < settings.cooldown:
+            return False
+        if settings.max_relays is not None and self._round >= settings.max_relays:
+            return False
+        if self._characters.pending or (settings.selection == "order" and self._tokens == 0):
+            return False
+        return settings.boundary == "token" or not goes_on(self._segment, token.text)
 
 
 def _written(
