@@ -127,6 +127,9 @@ def test_the_first_piece_of_a_word_counts_and_the_second_does_not(item: Item) ->
     second = Script().lead(NUMBERS).write(NUMBERS, place, frame, digit, then, " pur")
     found = seen(item, second.trigger(NUMBERS, "ple"))
     assert (found.triggers, found.hits) == (1, 0)
+    # Behind a beginning, "re" is a part of "green" and no beginning of "red".
+    third = Script().lead(NUMBERS).write(NUMBERS, place, frame, digit, then, " g")
+    assert seen(item, third.trigger(NUMBERS, "re")).hits == 0
 
 
 def test_a_word_in_two_tokens_is_one_value(item: Item) -> None:
@@ -168,6 +171,14 @@ def test_a_leader_that_wins_its_own_contest_does_not_know(item: Item) -> None:
     script = Script().lead(NUMBERS).write(NUMBERS, place, frame, digit, then).trigger(NUMBERS, " red")
     found = seen(item, script.lead(NUMBERS, 1, leader=NUMBERS))
     assert (found.contests, found.won_by_knower) == (1, 0)
+
+
+def test_a_contest_is_won_once(item: Item) -> None:
+    place, frame, digit, then, color, *_ = values(item)
+    script = Script().lead(NUMBERS).write(NUMBERS, place, frame, digit, then).trigger(NUMBERS, " red")
+    script.lead(COLORS, 1, bid=1, leader=NUMBERS).write(COLORS, color)
+    script.trigger(COLORS, "", 2, "failure").lead(COLORS, 2, leader=COLORS)
+    assert seen(item, script).won_by_knower == 1
 
 
 def test_every_contest_has_its_own_winner(item: Item) -> None:

@@ -57,16 +57,16 @@ def test_scenes_in_other_words_ask_and_answer_in_them() -> None:
 
 @pytest.fixture(scope="module")
 def asked() -> list[Task]:
-    return list(easy_vqa("test", 1, 120))
+    return list(easy_vqa("test", 1, 600))
 
 
 def test_easy_vqa_asks_as_much_of_each_kind_and_for_yes_as_often_as_for_no(asked: list[Task]) -> None:
-    assert Counter(task.family for task in asked) == dict.fromkeys(records.KINDS, 30)
+    assert Counter(task.family for task in asked) == dict.fromkeys(records.KINDS, 150)
     for kind in ("yes_no_color", "yes_no_shape"):
         answers = Counter(task.answer for task in asked if task.family == kind)
-        assert answers == {"yes": 15, "no": 15}
+        assert answers == {"yes": 75, "no": 75}
     shapes = Counter(task.answer for task in asked if task.family == "open_shape")
-    assert shapes == dict.fromkeys(records.SHAPES, 10)
+    assert shapes == dict.fromkeys(records.SHAPES, 50)
     colors = Counter(task.answer for task in asked if task.family == "open_color")
     assert max(colors.values()) - min(colors.values()) <= 1
     assert len(colors) == len(records.COLORS)

@@ -49,7 +49,7 @@ class Taught:
     """What was said before the cut."""
     own: tuple[worked.Checked, ...]
     named: dict[str, str]
-    """What the question names first."""
+    """What the question names."""
 
 
 def plain(text: str) -> str:
@@ -68,8 +68,8 @@ def taught(variant: str, member: Architecture) -> list[Taught]:
         done, result = worked.checked(given + own, plain(one.question), worked.things(scene))
         assert own.partition("Answer: ")[2] == result, "the last line says what the text comes to"
         others = tuple(said for said in done if said.start < len(given))
-        named = worked.asked(plain(one.question)).first
-        made.append(Taught(one, given + own, others, tuple(done[len(others) :]), named))
+        asked = worked.asked(plain(one.question))
+        made.append(Taught(one, given + own, others, tuple(done[len(others) :]), asked.second | asked.first))
     return made
 
 
@@ -138,10 +138,13 @@ def test_others_are_mostly_right_and_what_they_conclude_follows_from_what_they_s
                 right.setdefault(key, []).append(said.said == said.right)
     for kind in ("place", "flag", "verdict", "copy"):
         assert all(right.get(kind, [True])), kind
-    for kind in ("color", "shape", "digit", "total"):
+    surplus = variance = 0.0
+    for kind in ("color", "shape", "digit", "tally", "total", "most", "count"):
         expected = 0.85 + 0.15 / len(CHOICES[kind])
-        deviation = (expected * (1 - expected) / len(right[kind])) ** 0.5
-        assert sum(right[kind]) / len(right[kind]) == pytest.approx(expected, abs=4 * deviation), kind
+        surplus += sum(right[kind]) - expected * len(right[kind])
+        variance += expected * (1 - expected) * len(right[kind])
+        assert sum(right[kind]) > 0.75 * len(right[kind]), kind
+    assert abs(surplus) < 4 * variance**0.5
     assert 0.5 < sum(right["named"]) / len(right["named"]) < 0.9
 
 
