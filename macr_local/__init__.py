@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from macr_local.prompt import Prompt
     from macr_local.relay.answer import Answer
     from macr_local.relay.events import (
+        Answered,
         Bid,
         BidOpened,
         Event,
@@ -54,7 +55,8 @@ _HOME = {
     "macr_local.prompt": ("Prompt",),
     "macr_local.relay.answer": ("Answer",),
     "macr_local.relay.events": (
-        "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text", "Token",
+        "Answered", "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text",
+        "Token",
     ),
     "macr_local.session": ("Relay", "Stream"),
     "macr_local.settings": ("RelaySettings", "Sampling"),
@@ -65,8 +67,8 @@ __all__ = [  # noqa: RUF022  (in the order of _HOME, which a test holds equal)
     "CalibrationError", "Cancelled", "CapacityError", "ConfigError", "ContextFull", "DataError",
     "EngineError", "ImageError", "MacrError", "ModelFileError", "PoolBusy", "TemplateError",
     "Pool", "Prompt", "Answer",
-    "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text", "Token",
-    "Relay", "Stream", "RelaySettings", "Sampling", "__version__",
+    "Answered", "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text",
+    "Token", "Relay", "Stream", "RelaySettings", "Sampling", "__version__",
 ]  # fmt: skip
 
 
