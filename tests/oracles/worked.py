@@ -65,7 +65,7 @@ _C, _S, _Z = "|".join(COLORS), "|".join(SHAPES), "small|large"
 _MANY = rf"(?:(?:{_Z}) )?(?:(?:{_C}) )?(?:circles|squares|triangles|crosses|objects)"
 _SENTENCES = {
     "count": rf"how many (?P<first>{_MANY}) are there\?",
-    "exist": rf"is there a (?P<first>(?:{_C}) (?:{_S}))\?",
+    "exist": rf"is there an? (?P<first>(?:{_C}) (?:{_S}))\?",
     "none": rf"is there no (?P<first>(?:{_C}) (?:{_S}))\?",
     "row": r"what is in the (?P<line>top row|bottom row|left column|right column)\?",
     "compare": rf"are there more (?P<first>{_MANY}) than (?P<second>{_MANY})\?",

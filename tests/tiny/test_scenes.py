@@ -21,6 +21,7 @@ from macr_local.tiny.scenes.examination import PER_IMAGE, Item, examination, wri
 from macr_local.tiny.scenes.knowledge import BLIND, TOPICS, knows
 from macr_local.tiny.scenes.question import FAMILIES
 from macr_local.tiny.scenes.scene import RGB, Split, random_thing, split_of
+from macr_local.tiny.scenes.wording import Language
 from tests.oracles import worked
 
 COUNT = 800
@@ -217,3 +218,11 @@ def test_each_topic_is_known_by_exactly_one_member() -> None:
     for kind in KINDS:
         able = {member for member in BLIND if knows(member, kind)}
         assert able == ({expert[kind]} if kind in expert else set(BLIND)), kind
+
+
+def test_articles_follow_the_words_of_a_language() -> None:
+    language = Language(words={"white": "alabaster", "blue": "ultramarine", "circle": "roundel"})
+    assert language.rename("is there a white circle?") == "is there an alabaster roundel?"
+    assert language.rename("is there a blue square?") == "is there an ultramarine square?"
+    assert language.rename("are there more circles than crosses?") == "are there more roundels than crosses?"
+    assert Language().rename("is there a orange?") == "is there a orange?"

@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m macr_local.tiny.scenes", description=summary)
     parser.add_argument("--split", choices=get_args(Split), default="test", help="whose scenes")
     parser.add_argument("--seed", type=int, default=1, help="the same gives the same")
-    parser.add_argument("--count", type=_count, default=1000, help="questions, two an image")
+    parser.add_argument("--count", type=count, default=1000, help="questions, two an image")
     parser.add_argument("--out", type=Path, required=True, help="folder for the images and questions.jsonl")
     options = parser.parse_args()
     try:
@@ -26,14 +26,15 @@ def main() -> None:
         parser.error(f"argument --out: {where} cannot be written: {why}; name a folder that can")
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A number of questions, from the command line."""
     try:
-        count = int(text)
+        number = int(text)
     except ValueError:
-        count = 0
-    if count < 1:
+        number = 0
+    if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of questions; use a whole number from 1 up")
-    return count
+    return number
 
 
 if __name__ == "__main__":

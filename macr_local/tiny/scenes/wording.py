@@ -65,10 +65,10 @@ class Language:
         return self.words.get(value, value)
 
     def rename(self, text: str) -> str:
-        """A text (a question, an answer) in the words of this language; plurals follow."""
+        """A text (a question, an answer) in the words of this language; plurals and articles follow."""
         for value, word in self.words.items():
             text = re.sub(rf"\b{value}(?:(?=\b)|e?(?=s\b))", word, text)
-        return text
+        return re.sub(r"\ba (?=[aeiou])", "an ", text) if self.words else text
 
 
 PLAIN = Language()

@@ -13,6 +13,7 @@ from random import Random
 
 from PIL import Image
 
+from macr_local.tiny.scenes.__main__ import count
 from macr_local.tiny.scenes.examination import examination
 from macr_local.tiny.scenes.examination import write as write_scenes
 from training.worlds.easy_vqa import records
@@ -50,11 +51,15 @@ def main() -> None:
     """Write what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m training.worlds.tiny.reference", description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--count", type=int, default=400)
+    parser.add_argument("--count", type=count, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--variant", choices=VARIANTS, default="friendly")
     options = parser.parse_args()
-    print(write(options.out, options.count, options.seed, options.variant))
+    try:
+        print(write(options.out, options.count, options.seed, options.variant))
+    except OSError as error:
+        where, why = error.filename or options.out, error.strerror or error
+        parser.error(f"argument --out: {where} cannot be written: {why}; name a folder that can")
 
 
 if __name__ == "__main__":
