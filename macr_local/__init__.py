@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Answered,
         Bid,
         BidOpened,
+        Chosen,
         Event,
         Finished,
         MemberFailed,
@@ -55,8 +56,8 @@ _HOME = {
     "macr_local.prompt": ("Prompt",),
     "macr_local.relay.answer": ("Answer",),
     "macr_local.relay.events": (
-        "Answered", "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text",
-        "Token",
+        "Answered", "Bid", "BidOpened", "Chosen", "Event", "Finished", "MemberFailed", "Relayed", "Started",
+        "Text", "Token",
     ),
     "macr_local.session": ("Relay", "Stream"),
     "macr_local.settings": ("RelaySettings", "Sampling"),
@@ -67,8 +68,8 @@ __all__ = [  # noqa: RUF022  (in the order of _HOME, which a test holds equal)
     "CalibrationError", "Cancelled", "CapacityError", "ConfigError", "ContextFull", "DataError",
     "EngineError", "ImageError", "MacrError", "ModelFileError", "PoolBusy", "TemplateError",
     "Pool", "Prompt", "Answer",
-    "Answered", "Bid", "BidOpened", "Event", "Finished", "MemberFailed", "Relayed", "Started", "Text",
-    "Token", "Relay", "Stream", "RelaySettings", "Sampling", "__version__",
+    "Answered", "Bid", "BidOpened", "Chosen", "Event", "Finished", "MemberFailed", "Relayed", "Started",
+    "Text", "Token", "Relay", "Stream", "RelaySettings", "Sampling", "__version__",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from macr_local.relay.events import (
     Answered,
     Bid,
     BidOpened,
+    Chosen,
     Event,
     Finished,
     MemberFailed,
@@ -95,6 +96,10 @@ class TextPainter:
             case Relayed() if event.round > 0:
                 self._relays += 1
                 self._handovers += event.winner != event.leader
+            case Answered():
+                self.status(f"{event.member} has answered ...")
+            case Chosen():
+                self._line(f"macr-local: {reason(event)}")
             case MemberFailed():
                 self._line(f"macr-local: warning: {event.member} dropped out: {event.error}")
             case Finished():
@@ -223,6 +228,13 @@ def closing(finished: Finished, relays: int, handovers: int) -> str:
     parts = [_count(finished.index, "token"), _count(relays, "relay"), _count(handovers, "handover")]
     ended = "" if finished.reason in ("end", "stop") else f" ({finished.reason})"
     return f"{', '.join(parts)}, {finished.seconds:.1f} s{ended}"
+
+
+def reason(chosen: Chosen) -> str:
+    """Why one of several answers is taken, in a line."""
+    why = "the most confident" if chosen.votes is None else _count(chosen.votes, "vote")
+    tied = ", a tie that pool order decides" if chosen.tied else ""
+    return f"the answer of {chosen.member}: {why} of {chosen.among}{tied}"
 
 
 def describe(event: Event) -> str:

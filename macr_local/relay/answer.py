@@ -57,6 +57,8 @@ class Answer:
     """Members that dropped out, in the order in which they did."""
     answers: tuple[events.Answered, ...] = ()
     """Where one of several whole answers was chosen: all of them."""
+    chosen: events.Chosen | None = None
+    """Which of them, and why."""
 
     @property
     def total(self) -> Counters:
@@ -83,6 +85,7 @@ class Answer:
             "notes": list(self.notes),
             "failed": [asdict(failure) for failure in self.failed],
             "answers": [asdict(answer) for answer in self.answers],
+            "chosen": asdict(self.chosen) if self.chosen is not None else None,
         }
 
     def _count(self, counters: Counters) -> dict[str, Any]:
@@ -110,6 +113,7 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
     notes: tuple[str, ...] = ()
     failed: list[events.MemberFailed] = []
     answers: list[events.Answered] = []
+    chosen: events.Chosen | None = None
     finished: events.Finished | None = None
     for event in happened:
         match event:
@@ -132,6 +136,8 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
                 (thoughts if event.thought else texts)[event.segment].append(event.text)
             case events.Answered():
                 answers.append(event)
+            case events.Chosen():
+                chosen = event
             case events.MemberFailed():
                 failed.append(event)
             case events.Finished():
@@ -158,4 +164,5 @@ def collect(happened: Iterable[Event], settings: RelaySettings) -> Answer:
         notes=notes,
         failed=tuple(failed),
         answers=tuple(answers),
+        chosen=chosen,
     )

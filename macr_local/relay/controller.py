@@ -9,6 +9,7 @@ from macr_local.errors import CalibrationError, Cancelled, ConfigError
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
 from macr_local.relay.confidence import Calibration
+from macr_local.relay.counters import Counters
 from macr_local.relay.events import Event
 from macr_local.relay.question import Question
 from macr_local.settings import RelaySettings
@@ -44,7 +45,13 @@ class Controller:
         self._settings = settings
         self._cancelled = cancelled
         self._clock = clock
+        self._question: Question | None = None
         self._check()
+
+    @property
+    def counters(self) -> dict[str, Counters]:
+        """What the latest question has cost each member so far, also if it failed or was closed."""
+        return self._question.counters if self._question is not None else {}
 
     def run(self, prompt: Prompt) -> Generator[Event]:
         """Answer one question.
@@ -60,7 +67,7 @@ class Controller:
             MacrError: The prompt cannot be put to a member at all (`Member.prepare`), or every member failed
                 (the last one's error).
         """
-        question = Question(
+        self._question = question = Question(
             prompt, self._members, self._calibrations, self._settings, self._cancelled, self._clock
         )
         try:

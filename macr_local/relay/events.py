@@ -132,6 +132,19 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """One of several whole answers is taken; `Relayed` and its tokens follow, as its member wrote them."""
+
+    member: str
+    among: int
+    """Answers that could be taken."""
+    votes: int | None = None
+    """How many of them come down to the same; None where confidence decided."""
+    tied: bool = False
+    """Whether another was as good, so that pool order decided."""
+
+
+@dataclass(frozen=True, slots=True)
 class MemberFailed:
     """A member dropped out for the rest of this question."""
 
@@ -152,4 +165,4 @@ class Finished:
     notes: tuple[str, ...] = ()
 
 
-Event = Started | Token | Text | BidOpened | Bid | Relayed | Answered | MemberFailed | Finished
+Event = Started | Token | Text | BidOpened | Bid | Relayed | Answered | Chosen | MemberFailed | Finished

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from macr_local.errors import Cancelled, CapacityError, ContextFull, EngineError, MacrError
@@ -11,6 +11,7 @@ from macr_local.protocol import Member, PromptSize, Token
 from macr_local.relay import events, policies
 from macr_local.relay.bidding import Bidding
 from macr_local.relay.confidence import Calibration
+from macr_local.relay.counters import Counters
 from macr_local.relay.events import Event, FinishReason
 from macr_local.relay.lead import Lead
 from macr_local.relay.policies import Alarm
@@ -54,6 +55,11 @@ class Question:
         """Done(c) of Algorithm 1."""
         return self.reason is not None
 
+    @property
+    def counters(self) -> dict[str, Counters]:
+        """What it has cost each member so far."""
+        return {seat.name: seat.close() for seat in self._seats}
+
     # The phases.
 
     def prefill(self) -> Iterator[Event]:
@@ -63,7 +69,7 @@ class Question:
             CapacityError: It does not fit; nothing was decoded.
             MacrError: A member cannot be asked this at all, or every member failed.
         """
-        sizes = self._measure()
+        sizes = measure(self._seats, self._prompt, self._settings.window, self._check)
         tasks = [(seat, partial(self._begin, seat, size)) for seat, size in sizes.items()]
         if self._settings.bids == "parallel":
             side_by_side(tasks)
@@ -164,29 +170,11 @@ class Question:
             reason=self.reason,
             index=self._transcript.index,
             seconds=self._clock() - self._began,
-            counters={seat.name: seat.close() for seat in self._seats},
+            counters=self.counters,
             notes=notes,
         )
 
     # Steps of prefill.
-
-    def _measure(self) -> dict[Seat, PromptSize]:
-        """What the prompt takes in each member; refuses one that leaves no room for a bid."""
-        sizes = {}
-        for seat in self._seats:
-            self._check()
-            try:
-                sizes[seat] = seat.member.run(partial(seat.member.prepare, self._prompt))
-            except EngineError as error:
-                seat.error = error
-        window = self._settings.window
-        if any(size.cells + window > seat.member.n_ctx for seat, size in sizes.items()):
-            each = (f"{s.name} needs {z.cells + window} cells of {s.member.n_ctx}" for s, z in sizes.items())
-            raise CapacityError(
-                f"The prompt and a bid of {window} tokens do not fit: {', '.join(each)}",
-                "Raise n_ctx in models.toml, or ask with a shorter question or with fewer or smaller images",
-            )
-        return sizes
 
     def _begin(self, seat: Seat, size: PromptSize) -> None:
         """On the member's thread."""
@@ -296,3 +284,34 @@ class Question:
     def _check(self) -> None:
         if self._is_over():
             raise Cancelled("The question was cancelled or its deadline passed")
+
+
+def measure(
+    seats: Iterable[Seat], prompt: Prompt, window: int, check: Callable[[], None] = lambda: None
+) -> dict[Seat, PromptSize]:
+    """What the prompt takes in each member that can say it; nothing is decoded.
+
+    Args:
+        seats: Those who are asked; one whose engine fails keeps the error.
+        prompt: The prompt.
+        window: Tokens that must have room behind it.
+        check: Called before each member; raises to stop.
+
+    Raises:
+        CapacityError: It leaves a member no room.
+        MacrError: It cannot be put to a member at all.
+    """
+    sizes = {}
+    for seat in seats:
+        check()
+        try:
+            sizes[seat] = seat.member.run(partial(seat.member.prepare, prompt))
+        except EngineError as error:
+            seat.error = error
+    if any(size.cells + window > seat.member.n_ctx for seat, size in sizes.items()):
+        each = (f"{s.name} needs {z.cells + window} cells of {s.member.n_ctx}" for s, z in sizes.items())
+        raise CapacityError(
+            f"The prompt and a bid of {window} tokens do not fit: {', '.join(each)}",
+            "Raise n_ctx in models.toml, or ask with a shorter question or with fewer or smaller images",
+        )
+    return sizes

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from macr_local.errors import MacrError
+from macr_local.errors import Cancelled, MacrError
 from macr_local.protocol import Member
 from macr_local.relay import confidence, events
 from macr_local.relay.confidence import Calibration
 from macr_local.relay.controller import Controller
 from macr_local.relay.counters import Counters
-from macr_local.relay.events import Answered, Event, Finished, Started
+from macr_local.relay.events import Answered, Chosen, Event, Finished, MemberFailed, Started
+from macr_local.relay.question import measure
+from macr_local.relay.seat import Seat
 from macr_local.strategies.case import Case
 from macr_local.strategies.final import final
 
@@ -25,25 +28,38 @@ class WholeAnswer:
 
     Attributes:
         member: Its name.
+        controller: Its relay of one.
         started: Its prefill; None where the question was cancelled before its end.
-        written: Its relay of one: `Relayed`, `Token`, `Text` and notes of failure, as they came.
+        written: `Relayed`, `Token`, `Text` and a failure, as they came.
         finished: Its end; None where it failed.
-        answered: The answer; None where it failed.
+        answered: The answer; None where it failed, or never had the prompt.
     """
 
     member: str
+    controller: Controller
     started: Started | None = None
     written: list[Event] = field(default_factory=list)
     finished: Finished | None = None
     answered: Answered | None = None
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before its member was done."""
+        return self.finished is not None and self.finished.reason in _INTERRUPTED
+
+    def take(self, event: Event) -> None:
+        """Note what happened."""
+        match event:
+            case Started():
+                self.started = event
+            case Finished():
+                self.finished = event
+            case _:
+                self.written.append(event)
+
     def counters(self, *, chosen: bool) -> Counters:
         """What it cost; the tokens of an answer that is not chosen are discarded."""
-        if self.finished is None:
-            tokens = sum(isinstance(event, events.Token) for event in self.written)
-            text, image = (self.started.prompt_text, self.started.prompt_image) if self.started else ({}, {})
-            return Counters(text.get(self.member, 0), image.get(self.member, 0), discarded=tokens)
-        counted = self.finished.counters[self.member]
+        counted = self.controller.counters[self.member]
         if chosen:
             return counted
         return replace(counted, committed=0, discarded=counted.committed + counted.discarded)
@@ -62,35 +78,33 @@ def answer_all(case: Case) -> Generator[Event, None, list[WholeAnswer]]:
         One for each member, in pool order.
 
     Raises:
+        CapacityError: The prompt does not fit into a member's context; nothing was decoded.
         MacrError: The prompt cannot be put to a member, or all have failed (the last one's error).
     """
     began = time.monotonic()
+    with suppress(Cancelled):  # each relay of one comes to the same end by itself
+        measure([Seat(m, i, None) for i, m in enumerate(case.members)], case.prompt, case.settings.window)
     calibrations = case.calibrations(required=False)
-    running = []
-    for member in case.members:
-        settings = replace(case.settings, initiation=member.name, trigger="never")
-        own = {name: each for name, each in calibrations.items() if name == member.name}
-        clock = _clock_since(began)
-        running.append(Controller((member,), own, settings, case.cancelled, clock=clock).run(case.prompt))
+    answers = [_alone(case, member, calibrations.get(member.name), began) for member in case.members]
+    running = [answer.controller.run(case.prompt) for answer in answers]
     try:
-        # A relay of one prefills up to its first event.
-        answers = [_begin(member, happening) for member, happening in zip(case.members, running, strict=True)]
-        if all(started := [answer.started for answer in answers]):
-            yield _together([one for one in started if one is not None], time.monotonic() - began)
+        for answer, happening in zip(answers, running, strict=True):
+            answer.take(next(happening))  # a relay of one prefills up to its first event
+        started = [answer.started for answer in answers if answer.started is not None]
+        if len(started) < len(answers):
+            return answers  # cancelled or late before every member held the prompt
+        yield _together(started, time.monotonic() - began)
         last: MacrError | None = None
         for answer, happening in zip(answers, running, strict=True):
             try:
                 for event in happening:
-                    _take(answer, event)
+                    answer.take(event)
             except MacrError as error:
-                if not any(isinstance(event, events.MemberFailed) for event in answer.written):
-                    raise
                 last = error
-                yield events.MemberFailed(answer.member, str(error))
+                yield MemberFailed(answer.member, str(error))
             else:
-                if all(started):
-                    answer.answered = _answered(answer, calibrations.get(answer.member))
-                    yield answer.answered
+                answer.answered = _answered(answer, calibrations.get(answer.member))
+                yield answer.answered
         if last is not None and all(answer.finished is None for answer in answers):
             raise last
         return answers
@@ -99,45 +113,49 @@ def answer_all(case: Case) -> Generator[Event, None, list[WholeAnswer]]:
             happening.close()
 
 
-def conclude(answers: Sequence[WholeAnswer], chosen: WholeAnswer, note: str) -> Iterator[Event]:
+def sound(answers: Iterable[WholeAnswer]) -> list[WholeAnswer]:
+    """Those that can be chosen: complete ones that say something, or else interrupted ones that do.
+
+    Where nobody says anything, those that did not fail.
+    """
+    ended = [answer for answer in answers if answer.finished is not None]
+    telling = [a for a in ended if a.answered is not None and a.answered.text.strip()]
+    return [answer for answer in telling if not answer.interrupted] or telling or ended
+
+
+def conclude(answers: Sequence[WholeAnswer], taken: WholeAnswer, chosen: Chosen) -> Iterator[Event]:
     """Give the chosen answer, as if its member had led alone, and what all of them cost.
 
     Args:
         answers: All.
-        chosen: One that has an answer.
-        note: Why this one.
+        taken: The one that is chosen; it has an end.
+        chosen: Why.
     """
-    assert chosen.finished is not None
-    interrupted = [a.finished.reason for a in answers if a.finished and a.finished.reason in _INTERRUPTED]
-    yield from chosen.written
+    assert taken.finished is not None
+    ends = [answer.finished for answer in answers if answer.finished is not None]
+    if taken.answered is not None:
+        yield chosen
+        yield from taken.written
     yield replace(
-        chosen.finished,
-        reason=interrupted[0] if interrupted else chosen.finished.reason,
-        seconds=max(a.finished.seconds for a in answers if a.finished is not None),
-        counters={a.member: a.counters(chosen=a is chosen) for a in answers},
-        notes=(*chosen.finished.notes, note),
+        taken.finished,
+        reason=next((end.reason for end in ends if end.reason in _INTERRUPTED), taken.finished.reason),
+        seconds=max(end.seconds for end in ends),
+        counters={answer.member: answer.counters(chosen=answer is taken) for answer in answers},
     )
 
 
-def sound(answers: Iterable[WholeAnswer]) -> list[WholeAnswer]:
-    """Those that can be chosen: complete ones; where all were interrupted, those that say something."""
-    ended = [answer for answer in answers if answer.finished is not None]
-    complete = [a for a in ended if a.finished is not None and a.finished.reason not in _INTERRUPTED]
-    return complete or [a for a in ended if a.answered is not None and a.answered.text.strip()] or ended
+def _alone(case: Case, member: Member, calibration: Calibration | None, began: float) -> WholeAnswer:
+    """A relay of one that never bids, whose deadline counts from the beginning of the question."""
+    settings = replace(case.settings, initiation=member.name, trigger="never")
+    own = {} if calibration is None else {member.name: calibration}
+    clock = _clock_since(began)
+    return WholeAnswer(member.name, Controller((member,), own, settings, case.cancelled, clock=clock))
 
 
 def _clock_since(began: float) -> Callable[[], float]:
-    """A clock whose first reading, from which a deadline counts, is the beginning of the whole question."""
-    readings = iter([began])
+    """A clock whose first reading is in the past."""
+    readings = iter((began,))
     return lambda: next(readings, None) or time.monotonic()
-
-
-def _begin(member: Member, happening: Iterator[Event]) -> WholeAnswer:
-    first = next(happening)
-    if isinstance(first, Started):
-        return WholeAnswer(member.name, first)
-    assert isinstance(first, Finished)
-    return WholeAnswer(member.name, finished=first)
 
 
 def _together(each: Sequence[Started], seconds: float) -> Started:
@@ -148,13 +166,6 @@ def _together(each: Sequence[Started], seconds: float) -> Started:
         seconds=seconds,
         notes=tuple(note for one in each for note in one.notes),
     )
-
-
-def _take(answer: WholeAnswer, event: Event) -> None:
-    if isinstance(event, Finished):
-        answer.finished = event
-    else:
-        answer.written.append(event)
 
 
 def _answered(answer: WholeAnswer, calibration: Calibration | None) -> Answered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from macr_local.relay.events import Event
+from macr_local.relay.events import Chosen, Event
 from macr_local.strategies.answers import WholeAnswer, answer_all, conclude, sound
 from macr_local.strategies.case import Case
 
@@ -13,18 +13,22 @@ def run(case: Case) -> Iterator[Event]:
     """Answer with the member whose whole answer has the highest z; on a tie the first in the pool.
 
     It asks whether confidence inside one chain is worth more than confidence about finished ones. The z of an
-    answer is its mean log-probability over all tokens (Eq. 1 with w = its length), standardised with the mu
-    and sigma of the member's windows of w tokens: a longer mean varies less than they say, by about the same
-    factor for every member.
+    answer is its mean log-probability over all tokens (Eq. 1 with w = its length), standardised with the
+    member's mu and sigma. Those were measured on windows of `RelaySettings.judged` tokens, not on whole
+    answers, whose means vary less. So this z compares members, each by its own measure; it is no number of
+    standard deviations, and members whose answers differ much in length are not measured quite alike.
 
     Raises:
         CalibrationError: A member's confidence cannot be standardised.
+        CapacityError: The prompt does not fit into a member's context; nothing was decoded.
         MacrError: The prompt cannot be put to a member, or all have failed (the last one's error).
     """
     case.calibrations(required=True)
     answers = yield from answer_all(case)
-    best = max(sound(answers), key=_z)
-    yield from conclude(answers, best, f"best of {len(answers)}: z {_z(best):.2f}")
+    eligible = sound(answers)
+    best = max(eligible, key=_z)  # the first of equals
+    tied = [_z(answer) for answer in eligible].count(_z(best)) > 1
+    yield from conclude(answers, best, Chosen(best.member, len(eligible), tied=tied))
 
 
 def _z(answer: WholeAnswer) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from macr_local.relay.events import Event
+from macr_local.relay.events import Chosen, Event
 from macr_local.strategies.answers import WholeAnswer, answer_all, conclude, sound
 from macr_local.strategies.case import Case
 
@@ -17,20 +17,17 @@ def run(case: Case) -> Iterator[Event]:
     member that comes first in the pool; the paper does not say how it settles one.
 
     Raises:
+        CapacityError: The prompt does not fit into a member's context; nothing was decoded.
         MacrError: The prompt cannot be put to a member, or all have failed (the last one's error).
     """
     answers = yield from answer_all(case)
-    elected, note = elect(sound(answers))
-    yield from conclude(answers, elected, note)
+    electable = sound(answers)
+    votes: Counter[str | None] = Counter(filter(None, map(_said, electable)))
+    elected = max(electable, key=lambda answer: votes[_said(answer)])  # the first of equals
+    most = votes[_said(elected)]
+    tied = list(votes.values()).count(most) > 1
+    yield from conclude(answers, elected, Chosen(elected.member, len(electable), most, tied))
 
 
-def elect(answers: Sequence[WholeAnswer]) -> tuple[WholeAnswer, str]:
-    """The first answer that says what most say, and how many do."""
-    said = [answer.answered.final if answer.answered is not None else None for answer in answers]
-    votes = Counter(final for final in said if final is not None)
-    if not votes:
-        return answers[0], "vote: nobody answered"
-    most = max(votes.values())
-    tied = [final for final, count in votes.items() if count == most]
-    how = f"vote: {most} of {len(answers)}"
-    return answers[said.index(tied[0])], how if len(tied) == 1 else f"{how}, tied; the first member decides"
+def _said(answer: WholeAnswer) -> str | None:
+    return answer.answered.final if answer.answered is not None else None
