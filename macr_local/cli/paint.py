@@ -232,9 +232,9 @@ def closing(finished: Finished, relays: int, handovers: int) -> str:
 
 def reason(chosen: Chosen) -> str:
     """Why one of several answers is taken, in a line."""
-    why = "the most confident" if chosen.votes is None else _count(chosen.votes, "vote")
-    tied = ", a tie that pool order decides" if chosen.tied else ""
-    return f"the answer of {chosen.member}: {why} of {chosen.among}{tied}"
+    among = _count(chosen.among, "answer")
+    why = f"the surest of {among}" if chosen.votes is None else f"{chosen.votes} of {among} agree"
+    return f"{chosen.member} is chosen: {why}{', a tie that pool order decides' if chosen.tied else ''}"
 
 
 def describe(event: Event) -> str:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from macr_local import Pool, Prompt, Relay
 from macr_local.cli.program import cli
+from macr_local.errors import CalibrationError
 from macr_local.relay.answer import collect
 from macr_local.relay.events import Finished, Text
 from macr_local.relay.trace import decode, read_trace
@@ -109,6 +110,44 @@ def test_one_member_can_answer_alone(scene: Path) -> None:
         assert [segment["member"] for segment in found["segments"]] == [leader]
     first = answer("--strategy", "single", scene, QUESTION)
     assert [segment["member"] for segment in first["segments"]] == MEMBERS[:1]
+
+
+@pytest.mark.parametrize("strategy", ["vote", "best-of"])
+def test_a_choice_shows_every_answer_to_programs_and_one_to_people(scene: Path, strategy: str) -> None:
+    found = answer("--strategy", strategy, scene, QUESTION)
+    assert [told["member"] for told in found["answers"]] == MEMBERS
+    for told in found["answers"]:
+        alone = answer("--strategy", "single", "--leader", told["member"], scene, QUESTION)
+        assert (told["text"], told["tokens"]) == (alone["text"], alone["segments"][0]["tokens"])
+    taken = found["chosen"]["member"]
+    assert found["text"] == found["answers"][MEMBERS.index(taken)]["text"]
+    assert found["counters"]["total"]["work_ratio"] == 1.0
+    result = ask("--strategy", strategy, scene, QUESTION)
+    assert result.stdout == found["text"] + "\n"
+    assert f"macr-local: {taken} is chosen" in result.stderr
+
+
+@pytest.mark.parametrize("strategy", ["vote", "best-of"])
+def test_a_trace_of_a_choice_gives_its_answer_again(tmp_path: Path, scene: Path, strategy: str) -> None:
+    path = tmp_path / "trace.jsonl"
+    lines = ask("--jsonl", "--trace", path, "--strategy", strategy, scene, QUESTION)
+    trace = read_trace(path)
+    assert [decode(json.loads(line)) for line in lines.stdout.splitlines()] == list(trace)
+    again = collect(trace, trace.header.settings)
+    expected = answer("--strategy", strategy, scene, QUESTION)
+    assert json.loads(json.dumps(again.to_dict())) == {
+        **expected,
+        "seconds": again.seconds,
+        "counters": again.to_dict()["counters"],
+    }
+
+
+def test_the_surest_answer_needs_calibrations_and_a_vote_does_not(scene: Path) -> None:
+    asked = ("--window", "400", scene, QUESTION)  # longer than any reference answer
+    refused = ask("--strategy", "best-of", *asked)
+    assert (refused.exit_code, refused.stdout) == (CalibrationError.exit_code, "")
+    assert "windows of 400 tokens" in refused.stderr
+    assert [told["z"] for told in answer("--strategy", "vote", *asked)["answers"]] == [None] * 3
 
 
 def test_members_can_be_chosen(scene: Path) -> None:

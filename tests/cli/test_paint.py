@@ -11,8 +11,10 @@ import pytest
 from macr_local.cli.console import has_colours
 from macr_local.cli.paint import JsonPainter, LinesPainter, TextPainter, describe
 from macr_local.relay.events import (
+    Answered,
     Bid,
     BidOpened,
+    Chosen,
     Event,
     Finished,
     MemberFailed,
@@ -156,6 +158,36 @@ def test_the_status_line_is_gone_before_the_answer_and_absent_in_a_pipe() -> Non
         painter.close()
         assert ("loading a ..." in err.getvalue()) is shown
         assert "loading" not in err.getvalue().rpartition("\x1b[K")[2]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "line"),
+    [
+        (Chosen("b", 3, votes=2), "b is chosen: 2 of 3 answers agree"),
+        (
+            Chosen("a", 3, votes=1, tied=True),
+            "a is chosen: 1 of 3 answers agree, a tie that pool order decides",
+        ),
+        (Chosen("b", 2), "b is chosen: the surest of 2 answers"),
+        (Chosen("a", 1), "a is chosen: the surest of 1 answer"),
+    ],
+)
+def test_a_choice_is_told_before_the_answer_and_what_others_said_only_when_asked(
+    chosen: Chosen, line: str
+) -> None:
+    answers: list[Event] = [
+        Answered("a", "It is red.\nAnswer: red", "", "red", "end", 9, -0.2, 0.5),
+        Answered("b", "", "", None, "end", 1, -0.1, None),
+    ]
+    events = [STARTED, *answers, chosen, Text(chosen.member, "red"), Finished("end", 9, 1.0)]
+    out, err = painted(events)
+    assert out == "red\n"
+    assert err.splitlines()[0] == f"macr-local: {line}"
+    assert (
+        "macr-local: a answers (z 0.50): red\nmacr-local: b answers: nothing\n"
+        in painted(events, verbose=True)[1]
+    )
+    assert "a has answered ..." in painted(events, err=Terminal())[1]
 
 
 def test_verbose_tells_who_bid_what() -> None:
