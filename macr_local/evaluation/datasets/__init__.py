@@ -1,0 +1,1 @@
+"""Data sets as users have them on disk, read row by row."""
