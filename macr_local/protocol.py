@@ -61,6 +61,8 @@ class Work:
     """Tokens and image cells that went through a decode."""
     images_encoded: int = 0
     """Images that went through the vision encoder (cached ones do not)."""
+    reused: int = 0
+    """Cells of the prompt that were still in the memory, from a question that began the same way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class Member(Protocol):
         ...
 
     def begin(self, prompt: Prompt, sampling: Sampling, cancelled: Callable[[], bool]) -> None:
-        """Forget everything and prefill the prompt once; the first logits are ready afterwards."""
+        """Forget all but a beginning that this prompt shares, and prefill the rest; the logits are ready."""
         ...
 
     def ingest(self, text: bytes) -> int:

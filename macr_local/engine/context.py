@@ -25,7 +25,8 @@ class Context:
     """A KV cache (or another memory), the position in it, and the logits of its last token.
 
     Positions and cells are apart: `n_past` is what RoPE and `seq_rm` see, `cells` is what fills `n_ctx`;
-    an M-RoPE image takes fewer positions than cells. Not thread-safe; one worker thread drives it.
+    an M-RoPE image takes fewer positions than cells. `intact` is False from a decode that failed or was
+    stopped until the next `clear`. Not thread-safe; one worker thread drives it.
     """
 
     def __init__(self, model: Model, *, sequences: int = 1) -> None:
@@ -68,6 +69,7 @@ class Context:
         self.n_past = 0
         self.cells = 0
         self.decoded = 0
+        self.intact = True
         self._memory = api.llama_get_memory(self._pointer)
         self._batch = api.llama_batch_init(self.n_batch, 0, 1)
         self._row = np.empty(0, np.float32)
@@ -132,6 +134,7 @@ class Context:
         """Turn a return code of `llama_decode` into its error; 0 is none."""
         if code == 0:
             return
+        self.intact = False
         if code == 1:
             raise ContextFull(f"{self.name}: llama.cpp found no free cell", "Raise n_ctx for this model")
         if code == 2:
@@ -163,6 +166,7 @@ class Context:
         """Forget every sequence, and any half-done decode with it."""
         api.llama_memory_clear(self._memory, True)
         self.sequence = self.n_past = self.cells = self.decoded = 0
+        self.intact = True
 
     # What rollback.py builds on: thin, checked, no policy.
 

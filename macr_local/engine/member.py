@@ -101,13 +101,36 @@ class LlamaMember:
             rollback=self._rollback.kind,
         )
 
-    def _reset(self) -> None:
-        self._context.clear()
+    def _reset(self, runs: list[Run] | None = None) -> None:
+        """Forget the question before, but for whole runs that ``runs`` begins with too.
+
+        What is kept was decoded in the same batches as it would be now, so no bit of an answer depends on
+        what was asked before.
+        """
+        shared = self._shared(runs or [])
+        if shared and self._rollback.go_back(*self._held[shared - 1][1:]):
+            self._context.decoded = 0
+        else:
+            shared = 0
+            self._context.clear()
+        self._held: list[tuple[Run, int, int]] = self._held[:shared] if shared else []
+        self._reused = self._context.cells
         self._pending: list[list[int]] = [[]]
         self._answer: list[int] = []
         self._row: NDArray[np.float32] | None = None
         self._trunk: tuple[NDArray[np.float32], int] | None = None
         self._images_encoded = 0
+
+    def _shared(self, runs: list[Run]) -> int:
+        """How many runs of the memory a prompt begins with; its last one is decoded in any case."""
+        if not runs or not self._context.intact:
+            return 0
+        shared = 0
+        for run, (held, _, _) in zip(runs[:-1], self._held, strict=False):
+            if run is not held and (isinstance(run, Media) or run != held):
+                break
+            shared += 1
+        return shared
 
     # What it is.
 
@@ -129,7 +152,7 @@ class LlamaMember:
     @property
     def work(self) -> Work:
         """What was computed since `begin`."""
-        return Work(self._context.decoded, self._images_encoded)
+        return Work(self._context.decoded, self._images_encoded, self._reused)
 
     @property
     def opens_thought(self) -> bool:
@@ -214,7 +237,7 @@ class LlamaMember:
         return runs, tuple(notes)
 
     def begin(self, prompt: Prompt, sampling: Sampling, cancelled: Callable[[], bool]) -> None:
-        """Forget everything and prefill the prompt once; the first logits are ready afterwards.
+        """Forget all but a beginning that the prompt shares, and prefill the rest; the logits are ready.
 
         Raises:
             Cancelled: ``cancelled()`` was true, or `interrupt` was called.
@@ -230,18 +253,19 @@ class LlamaMember:
         self._prepare(prompt)
         assert self._plan is not None
         _, runs, size, _ = self._plan
-        self._reset()
-        self._context.require(size.cells)
+        self._reset(runs)
+        self._context.require(size.cells - self._reused)
         if sampling != self._sampler.sampling:
             self._sampler = Sampler(sampling, self._context.n_vocab)
         encoded = set()
-        for run in runs:
+        for run in runs[len(self._held) :]:
             if isinstance(run, Media):
                 assert self._projector is not None
                 if self._projector.decode(run, self._context):
                     encoded.add(run.image)
             else:
                 self._context.decode(run, logits=run is runs[-1])
+            self._held.append((run, self._context.n_past, self._context.cells))
         self._images_encoded = len(encoded)
         self._row = self._context.logits()
 

@@ -45,6 +45,14 @@ class Rollback(ABC):
         """Make the branch the trunk."""
         self._keep()
 
+    def go_back(self, n_past: int, cells: int) -> bool:
+        """Forget what stands behind an earlier place, which no branch is open at.
+
+        Returns:
+            False where this memory cannot do so exactly; it must then be cleared.
+        """
+        return False
+
     @abstractmethod
     def _mark(self) -> None: ...
 
@@ -68,11 +76,21 @@ class Trim(Rollback):
         pass
 
     def _drop(self) -> None:
-        cut = self.context.remove(self.context.sequence, self._n_past)
-        # A window's cache answers True even where it has already lost what the next token must see.
-        seen_from = max(0, self._n_past - self._window + 1) if self._window else 0
-        if not cut or self.context.first_position() > seen_from:
+        if not self._cut(self._n_past):
             raise EngineError(f"{self.context.name}: a bid could not be undone exactly")
+
+    def go_back(self, n_past: int, cells: int) -> bool:
+        """See `Rollback.go_back`."""
+        if not self._cut(n_past):
+            return False
+        self.context.n_past, self.context.cells = n_past, cells
+        return True
+
+    def _cut(self, n_past: int) -> bool:
+        cut = self.context.remove(self.context.sequence, n_past)
+        # A window's cache answers True even where it has already lost what the next token must see.
+        seen_from = max(0, n_past - self._window + 1) if self._window else 0
+        return cut and self.context.first_position() <= seen_from
 
     def _keep(self) -> None:
         pass

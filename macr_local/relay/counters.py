@@ -27,6 +27,8 @@ class Counters:
     """Cells that went through a decode, counted by the member where it happens."""
     least: int = 0
     """The least that any relay with these proposals must decode (`Ledger`)."""
+    reused: int = 0
+    """Cells of the prompt that it still held, from a question that began the same way."""
 
     def __add__(self, other: Counters) -> Counters:
         return Counters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Counters)))
@@ -49,7 +51,7 @@ class Ledger:
     for when the prompt is prefilled, when a token is proposed, and when a bid starts (from the trunk's
     logits). To have them, every cell before them must have been decoded once. So what must be decoded is
 
-    * the prompt's cells, once;
+    * the prompt's cells, once, but those that the member still held;
     * others' words and own accepted tokens, once, *if* logits behind them are asked for afterwards.
 
     The last token of a lost bid, the end token, the token that trips the threshold, and words that come after
@@ -111,7 +113,8 @@ class Ledger:
             ingested=self._ingested,
             images_encoded=work.images_encoded,
             decoded=work.decoded,
-            least=self._least,
+            least=self._least - work.reused,
+            reused=work.reused,
         )
 
     def _asked_for_logits(self) -> None:
