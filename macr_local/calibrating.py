@@ -13,7 +13,7 @@ import numpy as np
 
 from macr_local.calibration import MemberCalibration
 from macr_local.engine.library import build
-from macr_local.errors import Cancelled, DataError, MacrError
+from macr_local.errors import CalibrationError, Cancelled, DataError, MacrError
 from macr_local.journal import Journal
 from macr_local.lock import alone_in
 from macr_local.origin import Origin, conditions_of
@@ -76,7 +76,7 @@ def calibrate(
         DataError: No question could be answered, or most could not.
         Cancelled: The pool was interrupted.
     """
-    with alone_in(folder):
+    with alone_in(folder, doing="calibrating", error=CalibrationError):
         return _calibrate_all(pool, references, folder, settings, restart=restart, progress=progress)
 
 

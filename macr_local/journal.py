@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from macr_local.errors import CalibrationError
+from macr_local.linefile import LineFile
 
 _HEAD = b'{"macr_calibrating": '
 
@@ -25,9 +25,9 @@ class Journal:
         answers: One list per finished question, natural log, the end token included.
     """
 
-    def __init__(self, path: Path, file: IO[bytes]) -> None:
+    def __init__(self, lines: LineFile) -> None:
         self.answers: dict[str, list[float]] = {}
-        self._path, self._file = path, file
+        self._lines, self._path = lines, lines.path
 
     @classmethod
     @contextmanager
@@ -43,15 +43,13 @@ class Journal:
             CalibrationError: It is of another run, is damaged, or cannot be written.
         """
         head = _HEAD + json.dumps(run).encode() + b"}"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if restart:
-                path.unlink(missing_ok=True)
-            file = path.open("ab+")
-        except OSError as error:
-            raise _cannot_be_written(path, error) from None
-        with file:
-            journal = cls(path, file)
+        with ExitStack() as stack:
+            try:
+                if restart:
+                    path.unlink(missing_ok=True)
+                journal = cls(stack.enter_context(LineFile.open(path)))
+            except OSError as error:
+                raise _cannot_be_written(path, error) from None
             journal._read(head)
             yield journal
 
@@ -69,10 +67,8 @@ class Journal:
         self._path.unlink(missing_ok=True)
 
     def _read(self, head: bytes) -> None:
-        self._file.seek(0)
-        lines = self._file.read().split(b"\n")
-        # A kill can tear the last line; it is cut off, and its question is asked again.
-        torn = lines.pop()
+        # A kill can tear the last line; its question is asked again.
+        lines, torn = list(self._lines), self._lines.torn
         first = lines[0] if lines else torn[: len(_HEAD)]
         if not (first.startswith(_HEAD) if lines else _HEAD.startswith(first)):
             raise self._damaged(1)
@@ -87,9 +83,9 @@ class Journal:
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise self._damaged(number) from None
             self.answers[key] = answer
-        if torn:
-            self._file.truncate(self._file.tell() - len(torn))
-        if not lines:
+        if lines:
+            self._lines.mend()
+        else:
             self._append(head)
 
     def _damaged(self, line: int) -> CalibrationError:
@@ -97,9 +93,7 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         try:
-            self._file.write(line + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._lines.append(line)
         except OSError as error:
             raise _cannot_be_written(self._path, error) from None
 

@@ -8,57 +8,65 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from macr_local.errors import CalibrationError
+from macr_local.errors import MacrError
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
 
-NAME = ".calibrating.lock"
-
 _FAR = 1 << 30
 """The byte that is locked on Windows, where locked bytes cannot be read: far behind the process id."""
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, *, doing: str, error: type[MacrError]) -> Iterator[None]:
     """Keep other runs out of a folder, which is made if need be.
 
     The operating system holds the lock, and frees it however the process ends: no lock can be stale.
 
+    Args:
+        folder: The folder.
+        doing: What runs there, in one word ("calibrating"); names the lock file.
+        error: What is raised.
+
     Raises:
-        CalibrationError: Another run is there, or the folder cannot be written.
+        MacrError: Of the kind that was asked for: another run is there, or the folder cannot be written.
     """
-    path = folder / NAME
+    path = folder / f".{doing}.lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = _acquire(path)
-    except OSError as error:
-        raise CalibrationError(
-            f"{error.filename or path} cannot be written ({error.strerror})", "Give another folder with --out"
+        descriptor, holder = _acquire(path)
+    except OSError as problem:
+        raise error(
+            f"{problem.filename or path} cannot be written ({problem.strerror})",
+            "Give another folder with --out",
         ) from None
+    if descriptor is None:
+        raise error(
+            f"Another run{f' (pid {holder})' if holder else ''} is {doing} into {folder}",
+            "Wait until it is done, end it, or give another folder with --out",
+        )
     try:
         yield
     finally:
         _release(path, descriptor)
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path) -> tuple[int | None, str]:
+    """The locked file, or None and the process that has it."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             if not _lock(descriptor):
-                pid = os.read(descriptor, 32).decode("ascii", "replace").strip()
-                raise CalibrationError(
-                    f"Another run{f' (pid {pid})' if pid else ''} is calibrating into {path.parent}",
-                    "Wait until it is done, end it, or give another folder with --out",
-                )
+                holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
+                os.close(descriptor)
+                return None, holder
             # The run that had it may have removed the file between these two steps; then nobody else sees it.
             if _is_at(path, descriptor):
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, f"{os.getpid()}\n".encode())
-                return descriptor
+                return descriptor, ""
         except BaseException:
             os.close(descriptor)
             raise
@@ -90,7 +98,7 @@ def _lock(descriptor: int) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError:
-        # Some network file systems have no locks. To calibrate there without one is better than not at all.
+        # Some network file systems have no locks. To run there without one is better than not at all.
         return True
     return True
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ import pytest
 from macr_local.errors import CalibrationError
 from macr_local.journal import Journal
 from macr_local.lock import alone_in
+
+ALONE = """
+import os, pathlib
+from macr_local.errors import CalibrationError
+from macr_local.lock import alone_in
+def alone(folder):
+    return alone_in(folder, doing="calibrating", error=CalibrationError)
+"""
+alone = partial(alone_in, doing="calibrating", error=CalibrationError)
 
 FINE = [-0.5, -0.0, 0.0, -1e300, -1]
 
@@ -85,24 +95,21 @@ def test_a_file_torn_anywhere_is_taken_up(path: Path) -> None:
 
 def test_a_second_run_in_a_folder_is_refused_with_the_first_ones_pid(tmp_path: Path) -> None:
     folder = tmp_path / "new"
-    with alone_in(folder):
-        code = f"import pathlib, macr_local.lock as l\nwith l.alone_in(pathlib.Path({str(folder)!r})): pass"
+    with alone(folder):
+        code = f"{ALONE}with alone(pathlib.Path({str(folder)!r})): pass"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert f"Another run (pid {os.getpid()}) is calibrating into {folder}." in done.stderr
-        with pytest.raises(CalibrationError, match="Another run"), alone_in(folder):
+        with pytest.raises(CalibrationError, match="Another run"), alone(folder):
             pass
-    with alone_in(folder):
+    with alone(folder):
         pass
     assert list(folder.iterdir()) == []
 
 
 def test_a_run_that_was_killed_keeps_nobody_out(tmp_path: Path) -> None:
-    code = (
-        "import os, pathlib, macr_local.lock as l\n"
-        f"with l.alone_in(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); os._exit(9)"
-    )
+    code = f"{ALONE}with alone(pathlib.Path({str(tmp_path)!r})): print('in', flush=True); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).stdout == b"in\n"
-    with alone_in(tmp_path):
+    with alone(tmp_path):
         assert (tmp_path / ".calibrating.lock").read_text() == f"{os.getpid()}\n"
 
 
@@ -113,7 +120,7 @@ def test_of_many_runs_that_begin_together_one_is_in_at_a_time(tmp_path: Path) ->
     def work() -> None:
         for _ in range(200):
             try:
-                with alone_in(tmp_path):
+                with alone(tmp_path):
                     with count:
                         inside[0] += 1
                         entered[0] += 1
@@ -134,5 +141,5 @@ def test_of_many_runs_that_begin_together_one_is_in_at_a_time(tmp_path: Path) ->
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CalibrationError, match=r"cannot be written.*--out"), alone_in(tmp_path / "file"):
+    with pytest.raises(CalibrationError, match=r"cannot be written.*--out"), alone(tmp_path / "file"):
         pass
