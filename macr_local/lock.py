@@ -20,7 +20,7 @@ _FAR = 1 << 30
 
 
 @contextmanager
-def alone_in(folder: Path, *, doing: str, error: type[MacrError]) -> Iterator[None]:
+def alone_in(folder: Path, *, doing: str, error: type[MacrError], part: str = "") -> Iterator[None]:
     """Keep other runs out of a folder, which is made if need be.
 
     The operating system holds the lock, and frees it however the process ends: no lock can be stale.
@@ -29,11 +29,12 @@ def alone_in(folder: Path, *, doing: str, error: type[MacrError]) -> Iterator[No
         folder: The folder.
         doing: What runs there, in one word ("calibrating"); names the lock file.
         error: What is raised.
+        part: What runs of different parts of the work are told apart by; each has a lock of its own.
 
     Raises:
         MacrError: Of the kind that was asked for: another run is there, or the folder cannot be written.
     """
-    path = folder / f".{doing}.lock"
+    path = folder / f".{doing}{part}.lock"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor, holder = _acquire(path)

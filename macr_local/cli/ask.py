@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,14 +15,12 @@ from macr_local.cli.shown import Shown
 from macr_local.cli.streams import IO_ERROR
 from macr_local.cli.tracing import Tracing
 from macr_local.cli.words import check_text, split
-from macr_local.errors import CalibrationError, Cancelled, ImageError
+from macr_local.errors import Cancelled, ImageError
 
 if TYPE_CHECKING:
-    from macr_local import Pool
     from macr_local.cli.paint import Painter
     from macr_local.config import PoolSpec
     from macr_local.prompt import Prompt
-    from macr_local.relay.trace import TraceHeader
     from macr_local.settings import RelaySettings
 
 
@@ -95,6 +93,7 @@ def _answer(
             prompt = _prompt(images, question, options)
             shown.status(f"loading pool {spec.name} ...")
             from macr_local import Pool, Relay
+            from macr_local.tracing import header
 
             pool = stack.enter_context(
                 Pool.open(spec, progress=lambda member: shown.status(f"loading {member} ..."))
@@ -102,7 +101,7 @@ def _answer(
             shown.status("reading the prompt ...")
             relay = Relay(pool, settings, strategy=options["strategy"], leader=options["leader"])
             if trace is not None:
-                trace.begin(_header(pool, settings, prompt))
+                trace.begin(header(relay, prompt))
             with relay.stream(prompt) as stream:
                 interrupts.cancel = stream.cancel
                 for event in stream:
@@ -139,27 +138,6 @@ def _stdin() -> bytes:
     if not data:
         raise ImageError("No image came from stdin", _PIPE)
     return data
-
-
-def _header(pool: Pool, settings: RelaySettings, prompt: Prompt) -> TraceHeader:
-    from macr_local import __version__
-    from macr_local.engine.library import build
-    from macr_local.relay.trace import TraceHeader
-
-    calibrations = {}
-    for member in pool.members:
-        with suppress(CalibrationError):  # not every strategy needs one
-            calibrations[member.name] = pool.calibration(member.name).at(settings.judged)
-    return TraceHeader(
-        settings=settings,
-        members=tuple(member.name for member in pool.members),
-        question=prompt.question,
-        calibrations=calibrations,
-        images=tuple(image.sha256 for image in prompt.images),
-        system=prompt.system,
-        think=prompt.think,
-        versions={"macr-local": __version__, "engine": build()},
-    )
 
 
 def _painter(spec: PoolSpec, settings: RelaySettings, options: dict[str, Any], verbose: bool) -> Painter:
