@@ -19,6 +19,8 @@ COMMANDS = {
     "pool": ("macr_local.cli.pool", "List pools, or show one: its models, files and calibration."),
     "doctor": ("macr_local.cli.doctor", "Check this machine and test every member of a pool."),
     "calibrate": ("macr_local.cli.calibrate", "Measure each member's own confidence (mu and sigma)."),
+    "eval": ("macr_local.cli.eval", "Ask whole data sets, with one method or several."),
+    "score": ("macr_local.cli.score", "Score the answers of a run again."),
 }
 """Each command's module and one line about it; the module holds a click command of the same name."""
 

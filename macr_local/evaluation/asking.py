@@ -29,7 +29,7 @@ def question(item: Item, asking: Asking = "plain") -> str:
         item: What is asked.
         asking: "plain", or "vlmevalkit": that harness's default words around options.
     """
-    options = [f"{letter}. {text}" for letter, text in item.options.items()]
+    options = [] if item.inline else [f"{letter}. {text}" for letter, text in item.options.items()]
     if asking == "vlmevalkit" and options:
         hint = [f"Hint: {item.hint}"] if item.hint else []
         head = [*hint, f"Question: {item.question}", "Options:", *options]

@@ -24,6 +24,7 @@ class Item:
             otherwise as the data set writes it. Empty where the data set does not publish it.
         answer_type: How answers are read.
         options: Texts by letter, in order; empty where there are none.
+        inline: Whether the question already names its options, as some data sets write them.
         hint: What the data set says before the question.
         precision: Decimals of a "float" answer.
         unit: The unit of a number; empty for none.
@@ -40,6 +41,7 @@ class Item:
     answer: str
     answer_type: AnswerType
     options: Mapping[str, str] = field(default_factory=dict)
+    inline: bool = False
     hint: str = ""
     precision: int | None = None
     unit: str = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from macr_local.errors import DataError
-from macr_local.evaluation.manifest import Manifest
+from macr_local.evaluation.manifest import NAME, Manifest
 from macr_local.evaluation.record import Record
 from macr_local.linefile import LineFile, complete_lines
 from macr_local.lock import alone_in
@@ -113,7 +113,7 @@ def _agree(folder: Path, manifest: Manifest) -> None:
     try:
         begun = Manifest.load(folder)
     except DataError:
-        if any(folder.glob(_ANSWERS)) or (folder / "manifest.json").exists():
+        if any(folder.glob(_ANSWERS)) or (folder / NAME).exists():
             raise
         manifest.save(folder)
         return
@@ -124,3 +124,18 @@ def _agree(folder: Path, manifest: Manifest) -> None:
             f"The run in {folder} was begun with {'; '.join(different[:3])}{more}",
             "Go on as it began, or give another --out",
         )
+
+
+def folders(given: Iterable[Path]) -> list[Path]:
+    """The folders of runs that are given, or that lie below what is given, each once.
+
+    Raises:
+        DataError: There is no run.
+    """
+    found: dict[Path, None] = {}
+    for path in given:
+        below = sorted(one.parent for one in path.rglob(NAME)) if path.is_dir() else []
+        if not below:
+            raise DataError(f"{path} holds no run", "Give a folder that macr-local eval has made")
+        found |= dict.fromkeys(below)
+    return list(found)

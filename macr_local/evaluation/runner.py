@@ -43,6 +43,10 @@ class Data(Protocol):
         """Its items, in order, read as they are asked."""
         ...
 
+    def ids(self) -> Iterator[str]:
+        """The ids of all items, in order; no image need be read."""
+        ...
+
     def identity(self) -> Mapping[str, Any]:
         """What must be the same for answers to belong together: the files' hashes, a seed."""
         ...
@@ -130,7 +134,7 @@ class Evaluation:
         """
         with ExitStack() as stack:
             runs = {method.name: stack.enter_context(self._open(method)) for method in self._methods}
-            wanted = self._plan.selection.of(item.id for item in self._data.items())
+            wanted = self._plan.selection.of(self._data.ids())
             total = len(wanted) * len(self._methods) * len(self._plan.seeds)
             resumed = sum(
                 item in wanted and seed in self._plan.seeds

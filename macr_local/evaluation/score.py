@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-Scorer = Literal["strict", "compat:vlmevalkit"]
-SCORERS: tuple[Scorer, ...] = ("strict", "compat:vlmevalkit")
+Scorer = Literal["strict", "compat:vlmevalkit", "compat:mathvista"]
+SCORERS: tuple[Scorer, ...] = get_args(Scorer)
+NEEDS_JUDGE = "needs-judge"
+"""The rule of an answer that a scorer cannot read without a language model as a judge."""
+NO_LABEL = "no-label"
+"""The rule of an answer to which no right one is published."""
+UNSCORED = (NEEDS_JUDGE, NO_LABEL)
+"""Rules of answers that a scorer says nothing about: they are neither right nor wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ import pytest
 from benchmarks.quality.mechanism import Mechanism
 from benchmarks.quality.task import Task, easy_vqa, scenes
 from benchmarks.quality.trial import Method, Outcome, attempt, final_line, who_knows
+from macr_local.evaluation.datasets import easy_vqa_records as records
+from macr_local.errors import DataError
 from macr_local.relay.counters import Counters
 from macr_local.relay.events import Event, Finished, Relayed, Started, Text, Token
 from macr_local.settings import RelaySettings
@@ -21,7 +23,6 @@ from macr_local.tiny.scenes.examination import examination
 from macr_local.tiny.scenes.scene import split_of
 from macr_local.tiny.scenes.wording import Language
 from tests.oracles import worked
-from training.worlds.easy_vqa import records
 
 MEMBERS = ("tiny-qwen3vl", "tiny-internvl", "tiny-minicpmv")
 RELAY = Method("relay", "relay", RelaySettings(window=1))
@@ -88,7 +89,7 @@ def test_easy_vqa_is_the_same_for_the_same_seed_and_short_sets_begin_long_ones(a
 
 
 def test_more_questions_than_there_are_images_for_are_refused() -> None:
-    with pytest.raises(ValueError, match="no more questions of this kind"):
+    with pytest.raises(DataError, match="only 964 balanced questions"):
         list(easy_vqa("test", 1, 5000))
 
 

@@ -63,20 +63,19 @@ def test_rows_with_problems_are_counted_and_the_exit_code_says_so(tmp_path: Path
     assert (out / "tiny-internvl.json").exists()
 
 
-# Of the 12th line that is written to a journal (after two heads, eight answers of the first member and one of
+# Of the 12th line that is written to a line file (after two heads, eight answers of the first member and one of
 # the second) a part is written, and the process sends itself a signal.
 SIGNALLED = """
 import os, signal, sys
-from macr_local.journal import Journal
-whole, lines, name = Journal._append, [], sys.argv.pop(1)
+from macr_local.linefile import LineFile
+whole, lines, name = LineFile.append, [], sys.argv.pop(1)
 def append(self, line):
     lines.append(line)
     if len(lines) != 12:
         return whole(self, line)
     self._file.write(line[:30])
-    self._file.flush()
     os.kill(os.getpid(), getattr(signal, name))
-Journal._append = append
+LineFile.append = append
 from macr_local.cli.main import main
 main()
 """

@@ -55,6 +55,9 @@ class Scenes:
     def items(self) -> Iterator[Item]:
         return iter(self.all)
 
+    def ids(self) -> Iterator[str]:
+        return (item.id for item in self.all)
+
     def identity(self) -> Mapping[str, Any]:
         return {"version": self.version}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from training.worlds.easy_vqa import records
+from macr_local.evaluation.datasets import easy_vqa_records as records
 
 
 def test_attributes_agree_with_every_question_that_is_asked() -> None:

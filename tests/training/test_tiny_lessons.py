@@ -13,10 +13,10 @@ from typing import Literal
 import pytest
 from scipy import stats
 
+from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.tiny.scenes.scene import random_scene
 from macr_local.tiny.scenes.wording import STYLES
 from tests.oracles import worked
-from training.worlds.easy_vqa import records
 from training.worlds.tiny import easy_vqa
 from training.worlds.tiny.lessons import any_question, lesson
 from training.worlds.tiny.variant import VARIANTS

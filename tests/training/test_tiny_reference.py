@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.references import read
 from macr_local.tiny.scenes.examination import examination
 from macr_local.tiny.scenes.scene import Thing, split_of
 from tests.oracles import worked
-from training.worlds.easy_vqa import records
 from training.worlds.tiny.reference import write
 
 Row = dict[str, Any]

@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 
 from macr_local.errors import ConfigError
+from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.tiny.scenes.chain import WORDS, Kind, chain
 from macr_local.tiny.scenes.knowledge import knows
 from macr_local.tiny.scenes.scene import RGB, draw, random_scene, split_of
 from tests.oracles import worked
-from training.worlds.easy_vqa import records
 from training.worlds.registry import NAMES
 from training.worlds.tiny.ignorance import told
 from training.worlds.tiny.lessons import STYLE, WEIGHTS, any_question, lesson, weigh

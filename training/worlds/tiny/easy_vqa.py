@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
+from macr_local.evaluation.datasets.easy_vqa_records import VALUES, Attribute, Question
 from macr_local.tiny.scenes.chain import Kind, Slot
 from macr_local.tiny.scenes.wording import FIRST, FLAG, STOP, STYLES, THEREFORE
-from training.worlds.easy_vqa.records import VALUES, Attribute, Question
 from training.worlds.tiny.ignorance import told
 from training.worlds.tiny.lessons import P_OTHERS_RIGHT, P_OWN_FROM_START, split, weigh
 from training.worlds.tiny.variant import Variant

@@ -13,10 +13,10 @@ from random import Random
 
 from PIL import Image
 
+from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.tiny.scenes.__main__ import count
 from macr_local.tiny.scenes.examination import examination
 from macr_local.tiny.scenes.examination import write as write_scenes
-from training.worlds.easy_vqa import records
 from training.worlds.tiny.variant import VARIANTS, variant
 
 

@@ -14,11 +14,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from macr_local.evaluation.datasets import easy_vqa_records as records
+from macr_local.evaluation.datasets.easy_vqa_records import VALUES, Attribute, Question
 from macr_local.tiny.scenes.chain import NOTHING, NUMBERS, answer, chain
 from macr_local.tiny.scenes.scene import COLORS, DIGITS, PLACES, SHAPES, SIZES, Scene, draw, random_scene
 from macr_local.tiny.scenes.wording import STYLES
-from training.worlds.easy_vqa import records
-from training.worlds.easy_vqa.records import VALUES, Attribute, Question
 from training.worlds.tiny import easy_vqa
 from training.worlds.tiny.lessons import STYLE, any_question, lesson
 from training.worlds.tiny.variant import Variant

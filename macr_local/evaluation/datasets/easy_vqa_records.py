@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from macr_local.errors import DataError
 
 Split = Literal["train", "test"]
 Attribute = Literal["color", "shape"]
@@ -65,9 +69,17 @@ class Question:
 
 
 def folder() -> Path:
-    """Where the installed easy-vqa package keeps its data."""
-    import easy_vqa
+    """Where the installed easy-vqa package keeps its data.
 
+    Raises:
+        DataError: It is not installed.
+    """
+    try:
+        import easy_vqa
+    except ImportError:
+        raise DataError(
+            "The easy-vqa package is not installed", "Install it: pip install 'macr-local[eval]'"
+        ) from None
     return Path(easy_vqa.__file__).parent / "data"
 
 
@@ -102,3 +114,41 @@ def images(split: Split) -> NDArray[np.uint8]:
     paths = folder() / split / "images"
     count = sum(1 for _ in paths.glob("*.png"))
     return np.stack([np.asarray(Image.open(paths / f"{i}.png").convert("RGB")) for i in range(count)])
+
+
+def balanced(split: Split, seed: int, count: int) -> Iterator[Question]:
+    """Questions of each kind in turn, yes and no as often, each on its own image.
+
+    The data set repeats itself: the same few texts, and far more "no" than "yes" in some; who never looks at
+    an image is right about two thirds of it. So a question is drawn for each kind and answer in turn.
+
+    Args:
+        split: The half of the data set.
+        seed: The same gives the same questions.
+        count: Questions; each on an image that no other is on.
+
+    Raises:
+        DataError: There are not so many.
+    """
+    everything = [q for q in questions(split) if q.attribute in attributes(split)[q.image]]
+    Random(seed).shuffle(everything)
+    groups: dict[tuple[str, str], list[Question]] = {}
+    for question in everything:
+        groups.setdefault((question.kind, question.answer), []).append(question)
+    by_kind = {kind: [groups[key] for key in sorted(groups) if key[0] == kind] for kind in KINDS}
+    used: set[int] = set()
+    for number in range(count):
+        answers = by_kind[KINDS[number % len(KINDS)]]
+        question = _unused(answers[number // len(KINDS) % len(answers)], used)
+        used.add(question.image)
+        yield question
+
+
+def _unused(questions: list[Question], used: set[int]) -> Question:
+    while questions:
+        question = questions.pop()
+        if question.image not in used:
+            return question
+    raise DataError(
+        f"easy-VQA has only {len(used)} balanced questions on images of their own", "Ask for fewer"
+    )

@@ -1,1 +1,0 @@
-"""easy-VQA: a 64x64 image of one coloured shape, and questions about its color or shape."""
