@@ -134,17 +134,18 @@ class Member(Protocol):
         """
         ...
 
-    def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes] = (), sampling: Sampling | None = None) -> Token:
         """Sample the next token; the cache does not change.
 
         Args:
             draw: One call of it is used where the sampling is not greedy.
             forbid: Texts whose single tokens must not be sampled now (a second ``<think>``).
+            sampling: How to sample this token; None is as `begin` was told.
         """
         ...
 
     def accept(self, token: Token) -> None:
-        """Take a proposed token as written; it is decoded when its successor is asked for."""
+        """Take a token that was proposed here as written; it is decoded when its successor is asked for."""
         ...
 
     def branch(self, length: int) -> None:

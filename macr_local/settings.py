@@ -13,7 +13,7 @@ from macr_local.utf8 import is_text
 Trigger = Literal["confidence", "sentence", "never"]
 Confidence = Literal["mean", "first-doubt"]
 Boundary = Literal["token", "word"]
-Selection = Literal["best", "order"]
+Selection = Literal["best", "order", "draws"]
 BidMode = Literal["turn", "parallel"]
 
 _MOST = 2**31 - 1
@@ -76,7 +76,12 @@ class RelaySettings:
     """"token": any token may trigger; "word": only one that does not go on with a word, so that no word is
     begun by one member and ended by another."""
     selection: Selection = "best"
-    """"best": the highest z takes over (Eq. 6); "order": the next member in pool order, without bids (FS)."""
+    """"best": the highest z takes over (Eq. 6); "order": the next member in pool order, without bids (FS);
+    "draws": the leader draws several continuations and goes on with its surest (TDH)."""
+    draws: int = 3
+    """Continuations that a round with `selection` "draws" draws (Section 3.3: "three distinct paths")."""
+    draw_temperature: float = 1.0
+    """Their temperature; the paper says "elevated", and no figure."""
     hysteresis: float = 0.0
     """Another member must beat the leader's own bid by more than this, in z, to take over."""
     cooldown: int = 0
@@ -106,7 +111,7 @@ class RelaySettings:
     @property
     def compares(self) -> bool:
         """Whether confidences are compared anywhere, so that every member needs mu and sigma."""
-        bids = self.selection == "best" and self.trigger != "never"
+        bids = self.selection != "order" and self.trigger != "never"
         return self.initiation == "best" or self.trigger == "confidence" or bids
 
     def __post_init__(self) -> None:
@@ -118,6 +123,8 @@ class RelaySettings:
         _choice(self, "trigger", get_args(Trigger))
         _choice(self, "boundary", get_args(Boundary))
         _choice(self, "selection", get_args(Selection))
+        _whole(self, "draws", 1)
+        _real(self, "draw_temperature", 0, 100, "from 0 to 100")
         _real(self, "hysteresis", 0, _LARGEST, "0 or more, and finite")
         _whole(self, "cooldown", 0)
         if self.max_relays is not None:

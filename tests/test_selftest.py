@@ -50,7 +50,7 @@ class Forgetful(Faulty):
 
 
 class Damaged(Faulty):
-    def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes] = (), sampling: Sampling | None = None) -> Token:
         raise EngineError("the logits are not finite")
 
 

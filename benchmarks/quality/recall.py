@@ -34,7 +34,8 @@ class _Node:
 class RecallingMember:
     """Stands before a member and asks it only for what is new. Implements `Member`; greedy only.
 
-    It computes nothing by itself, so its `work` is empty: a sweep counts tokens, not decodes.
+    The member is asked nothing else while the question stays the same. What stands before it computes nothing by
+    itself, so its `work` is empty: a sweep counts tokens, not decodes.
     """
 
     def __init__(self, member: LlamaMember) -> None:
@@ -98,8 +99,9 @@ class RecallingMember:
         self._go(text, self._lengths[text])
         return self._lengths[text]
 
-    def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes] = (), sampling: Sampling | None = None) -> Token:
         """Recall a token, or have it computed."""
+        assert sampling in (None, Sampling()), "only greedy members can be recalled"
         if not self._path or self._path[-1] not in ("logits", "branch"):
             self._go("logits")
         forbidden = tuple(forbid)

@@ -88,7 +88,8 @@ class LlamaMember:
         self._model = Model(self.spec, self._header)
         self._projector = Projector(self._model) if self.spec.projector else None
         self._context, self._rollback = open_context(self._model)
-        self._sampler = Sampler(Sampling(), self._context.n_vocab)
+        self._sampling = Sampling()
+        self._sampler = Sampler(self._sampling, self._context.n_vocab)
         self._plan: tuple[Prompt, list[Run], PromptSize, bool] | None = None
         self._reset()
         self.info = MemberInfo(
@@ -255,8 +256,7 @@ class LlamaMember:
         _, runs, size, _ = self._plan
         self._reset(runs)
         self._context.require(size.cells - self._reused)
-        if sampling != self._sampler.sampling:
-            self._sampler = Sampler(sampling, self._context.n_vocab)
+        self._sampling = sampling
         encoded = set()
         for run in runs[len(self._held) :]:
             if isinstance(run, Media):
@@ -283,7 +283,7 @@ class LlamaMember:
         self._pending.append([])
         return len(tokens)
 
-    def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes] = (), sampling: Sampling | None = None) -> Token:
         """Sample the next token from the raw logits; the cache does not change by it.
 
         Raises:
@@ -291,12 +291,13 @@ class LlamaMember:
             Cancelled: `interrupt` was called.
             EngineError: The logits are not finite, or llama.cpp failed.
         """
-        return self.run(lambda: self._propose(draw, forbid))
+        return self.run(lambda: self._propose(draw, forbid, sampling or self._sampling))
 
-    def _propose(self, draw: Draw, forbid: Collection[bytes]) -> Token:
+    def _propose(self, draw: Draw, forbid: Collection[bytes], sampling: Sampling) -> Token:
         vocabulary = self._model.vocabulary
         banned = [token for text in forbid if (token := vocabulary.find(text)) is not None]
         logits = self._logits()
+        self._sampler.sampling = sampling
         try:
             token, logprob = self._sampler.sample(logits, draw, self._answer, banned)
         except EngineError as error:

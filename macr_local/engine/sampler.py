@@ -29,7 +29,7 @@ class Sampler:
     filter (Eq. 1). Not thread-safe: the buffers are reused.
 
     Attributes:
-        sampling: The settings it was made for.
+        sampling: The settings in use; may be set at any time.
     """
 
     def __init__(self, sampling: Sampling, n_vocab: int) -> None:

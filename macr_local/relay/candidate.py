@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from macr_local.errors import Cancelled, ContextFull, MacrError
 from macr_local.protocol import Token
@@ -37,7 +38,9 @@ class Candidate:
         *,
         leads: bool,
         check: Callable[[], None],
+        draw: int | None = None,
     ) -> None:
+        """Nothing is written yet; ``draw`` is its number where one member draws several."""
         self.seat = seat
         self.tokens: list[Token] = []
         self.kept: list[Token] = []
@@ -53,7 +56,10 @@ class Candidate:
         self._leads = leads
         self._check = check
         self._reading = transcript.reading(seat.member.opens_thought)
-        self._draw = seeds.stream(settings.seed, seat.name, round, "bid")
+        self._place = seat.place if draw is None else draw
+        self._draw = seeds.stream(settings.seed, seat.name, round, "bid", draw or 0)
+        hot = replace(settings.sampling, temperature=settings.draw_temperature)
+        self._sampling = None if draw is None else hot
 
     @property
     def stands(self) -> bool:
@@ -71,7 +77,7 @@ class Candidate:
     @property
     def rank(self) -> Rank:
         """Its rank; until it has ended, the highest rank it can still reach."""
-        return policies.rank(self.z, self.seat.place, leads=self._leads, hysteresis=self._hysteresis)
+        return policies.rank(self.z, self._place, leads=self._leads, hysteresis=self._hysteresis)
 
     def write(self, rival: Rank | None = None) -> None:
         """On the member's thread: write on to the end, or only as long as it may still come before a rival.
@@ -125,7 +131,7 @@ class Candidate:
         self.branched = True
 
     def _write_token(self) -> None:
-        token = self.seat.propose(self._draw, self._reading.forbidden)
+        token = self.seat.propose(self._draw, self._reading.forbidden, self._sampling)
         doubtful = self._doubt is not None and self._calibration.z(token.logprob) < self._doubt
         self.tokens.append(token)
         # One token is kept in any case, or an answer might never end.

@@ -15,6 +15,7 @@ from macr_local.relay.counters import Counters
 from macr_local.relay.events import Event, FinishReason
 from macr_local.relay.lead import Lead
 from macr_local.relay.policies import Alarm
+from macr_local.relay.redrawing import Redrawing
 from macr_local.relay.seat import Seat, side_by_side
 from macr_local.relay.transcript import Transcript
 from macr_local.settings import RelaySettings
@@ -145,6 +146,17 @@ class Question:
             yield from self._report_failures()
             if successor is not None:
                 yield from self._relay(successor)
+                return
+        elif leader is not None and self._settings.selection == "draws" and alarm.reason != "failure":
+            redrawing = Redrawing(self._round, leader, self._transcript, self._settings, self._check)
+            best = redrawing.settle()
+            yield from self._report_failures()
+            yield from redrawing.events()
+            if best is not None:
+                yield from self._relay(best.seat, best.z, best.kept)
+                return
+            if leader.error is not None:
+                yield from self.bidding(Alarm("failure"))
                 return
         else:
             bidding = Bidding(self._round, self._seats, leader, self._transcript, self._settings, self._check)

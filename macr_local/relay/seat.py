@@ -74,13 +74,13 @@ class Seat:
         self.member.begin(prompt, sampling, cancelled)
         self._ledger.prefilled(size)
 
-    def propose(self, draw: Draw, forbid: Collection[bytes]) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes], sampling: Sampling | None = None) -> Token:
         """Sample the next token.
 
         Raises:
             EngineError: Its log-probability is not one; pruning would no longer be exact.
         """
-        token = self.member.propose(draw, forbid)
+        token = self.member.propose(draw, forbid, sampling)
         self._ledger.proposed()
         if not token.logprob <= 0:  # also true of a NaN
             raise EngineError(f"{self.name} reports the log-probability {token.logprob!r}, which none can be")

@@ -10,15 +10,16 @@ from typing import Literal
 from macr_local.protocol import Draw
 
 Phase = Literal["bid", "lead"]
-"""A bid's draws, or those of a segment while its leader is monitored."""
+"""A bid's draws (one of several: its number), or those of a segment while its leader is monitored."""
 
 
-def stream(seed: int, member: str, round: int, phase: Phase) -> Draw:
-    """Uniform numbers in [0, 1) that depend on these four values and on nothing else.
+def stream(seed: int, member: str, round: int, phase: Phase, number: int = 0) -> Draw:
+    """Uniform numbers in [0, 1) that depend on these values and on nothing else.
 
-    Neither pruning nor the order of bids nor threads can therefore change a draw. The JSON text of the four
+    Neither pruning nor the order of bids nor threads can therefore change a draw. The JSON text of them
     is hashed, so that no two of them run into each other, and the same run draws the same numbers on every
     platform.
     """
-    key = json.dumps([seed, member, round, phase]).encode("ascii")
+    values = [seed, member, round, phase, *([number] if number else [])]
+    key = json.dumps(values).encode("ascii")
     return random.Random(int.from_bytes(hashlib.sha256(key).digest(), "big")).random

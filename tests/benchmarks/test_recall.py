@@ -36,8 +36,15 @@ def test_recalled_answers_are_the_live_ones_to_the_last_bit(tiny: Pool, tmp_path
     ask_live, ask_recalled = live(tiny), recalled(tiny)
     for number, one in enumerate(asked):
         task = Task(str(number), load(one.picture), number, one.text, "", "")
-        for method in methods(tiny.spec.settings):
-            happened, again = ask_live(task, method), ask_recalled(task, method)
+        # One after the other: what remembers must have its members to itself while the question is the same.
+        each = methods(tiny.spec.settings)
+        pairs = zip(
+            each,
+            [ask_live(task, one) for one in each],
+            [ask_recalled(task, one) for one in each],
+            strict=True,
+        )
+        for method, happened, again in pairs:
             assert decided(happened) == decided(again), (one.text, method.settings)
             for a, b in zip(finished(happened), finished(again), strict=True):
                 assert (a.committed, a.discarded, a.ingested) == (b.committed, b.discarded, b.ingested)

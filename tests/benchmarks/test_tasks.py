@@ -13,8 +13,8 @@ import pytest
 from benchmarks.quality.mechanism import Mechanism
 from benchmarks.quality.task import Task, easy_vqa, scenes
 from benchmarks.quality.trial import Method, Outcome, attempt, final_line, who_knows
-from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.errors import DataError
+from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.relay.counters import Counters
 from macr_local.relay.events import Event, Finished, Relayed, Started, Text, Token
 from macr_local.settings import RelaySettings

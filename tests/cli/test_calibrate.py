@@ -63,8 +63,8 @@ def test_rows_with_problems_are_counted_and_the_exit_code_says_so(tmp_path: Path
     assert (out / "tiny-internvl.json").exists()
 
 
-# Of the 12th line that is written to a line file (after two heads, eight answers of the first member and one of
-# the second) a part is written, and the process sends itself a signal.
+# Of the 12th line that is written to a line file (after two heads, eight answers of the first member and one
+# of the second) a part is written, and the process sends itself a signal.
 SIGNALLED = """
 import os, signal, sys
 from macr_local.linefile import LineFile

@@ -90,7 +90,7 @@ class ScriptedMember:
         self.cache: list[bytes] = []
         self.pending: list[bytes] = []
         self.begun = self.interrupted = False
-        self._proposed: Token | None = None
+        self._proposed: list[Token] = []
         self._trunk: int | None = None
         self._length = 0
         self._decoded = self._encoded = self._depth = 0
@@ -109,7 +109,7 @@ class ScriptedMember:
         return self.size
 
     def begin(self, prompt: Prompt, sampling: Sampling, cancelled: Callable[[], bool]) -> None:
-        self.cache, self.pending, self._proposed, self._trunk = [], [], None, None
+        self.cache, self.pending, self._proposed, self._trunk = [], [], [], None
         self._decoded = self._encoded = 0
         self._called("begin")
         self._greedy = sampling.temperature == 0
@@ -125,20 +125,21 @@ class ScriptedMember:
         self.pending += tokens
         return len(tokens)
 
-    def propose(self, draw: Draw, forbid: Collection[bytes] = ()) -> Token:
+    def propose(self, draw: Draw, forbid: Collection[bytes] = (), sampling: Sampling | None = None) -> Token:
         self._called("propose")
         self._decode()
-        choice = choose(self.script(tuple(self.cache)), self._greedy, draw, forbid)
+        greedy = self._greedy if sampling is None else sampling.temperature == 0
+        choice = choose(self.script(tuple(self.cache)), greedy, draw, forbid)
         identity = int.from_bytes(hashlib.sha256(choice.text).digest()[:3], "big")
         text = b"" if choice.is_end else choice.text
-        self._proposed = Token(identity, text, choice.logprob, choice.is_end)
-        return self._proposed
+        token = Token(identity, text, choice.logprob, choice.is_end)
+        self._proposed.append(token)
+        return token
 
     def accept(self, token: Token) -> None:
         self._called("accept")
-        assert token is self._proposed, "only what was just proposed can be accepted"
+        assert any(token is one for one in self._proposed), "only what was proposed can be accepted"
         assert not token.is_end, "an end token is never written"
-        self._proposed = None
         self.pending.append(token.text)
 
     def branch(self, length: int) -> None:
@@ -157,7 +158,7 @@ class ScriptedMember:
         self._called("drop")
         assert self._trunk is not None, "no bid is open"
         del self.cache[self._trunk :]
-        self.pending, self._proposed, self._trunk = [], None, None
+        self.pending, self._trunk = [], None
 
     def run(self, task: Callable[[], T]) -> T:
         self._depth += 1
