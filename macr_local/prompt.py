@@ -24,6 +24,9 @@ class Prompt:
         think: True or False asks for thinking or for none where the chat template knows it; None leaves the
             member's own setting.
 
+        ending: How the answer is to end. It stands behind the question wherever a method asks for the answer,
+            the same for all methods, and not where one asks for a step before it.
+
     Raises:
         ConfigError: A part is of another type, the question is blank, or a text holds half a character.
     """
@@ -32,12 +35,14 @@ class Prompt:
     images: tuple[Image, ...] = ()
     system: str | None = None
     think: bool | None = None
+    ending: str = ""
 
     def __post_init__(self) -> None:
         _check_text("question", self.question)
         if not self.question.strip():
             raise ConfigError(f"question is {self.question[:20]!r}, which asks nothing", "Write a question")
         object.__setattr__(self, "images", _images(self.images))
+        _check_text("ending", self.ending)
         if self.system is not None:
             _check_text("system", self.system)
         if self.think is not None and not isinstance(self.think, bool):
@@ -51,6 +56,7 @@ class Prompt:
         *,
         system: str | None = None,
         think: bool | None = None,
+        ending: str = "",
     ) -> Prompt:
         """Load images from paths, bytes, files, arrays or Pillow images and build a prompt.
 
@@ -59,6 +65,7 @@ class Prompt:
             images: One image or several, loaded or in any form that `macr_local.images.load` takes.
             system: See `Prompt`.
             think: See `Prompt`.
+            ending: See `Prompt`.
 
         Raises:
             ImageError: An image cannot be read or is over the limits.
@@ -69,7 +76,12 @@ class Prompt:
 
         sources = images if isinstance(images, (list, tuple)) else (images,)
         loaded = tuple(one if isinstance(one, Image) else load(one) for one in sources)
-        return cls(question, loaded, system, think)
+        return cls(question, loaded, system, think, ending)
+
+    @property
+    def text(self) -> str:
+        """What the models read behind the images: question and ending."""
+        return f"{self.question}\n{self.ending}" if self.ending else self.question
 
 
 def _check_text(name: str, value: object) -> None:

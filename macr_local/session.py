@@ -20,6 +20,7 @@ from macr_local.relay.answer import Answer, collect
 from macr_local.relay.confidence import Calibration
 from macr_local.relay.events import Event, Started
 from macr_local.settings import RelaySettings
+from macr_local.strategies.prompts import Prompts, builtin
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,9 +34,10 @@ class Relay:
     Args:
         pool: An open pool.
         settings: How to relay; None takes the pool file's settings.
-        strategy: "relay"; "single", one member alone; "vote" or "best-of", a choice among all members'
-            answers.
-        leader: The member of "single"; None is the pool's first.
+        strategy: "relay"; "single" and the like, one member alone (`strategies.ALONE`); "vote" and the like,
+            a choice among all members' answers.
+        leader: The member that answers alone; None is the pool's first.
+        prompts: The words in which methods of several calls ask; None takes the package's own.
 
     Raises:
         ConfigError: No such strategy or member.
@@ -52,11 +54,13 @@ class Relay:
         *,
         strategy: str = "relay",
         leader: str | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         self.pool = pool
         self.settings = _with_stops(settings if settings is not None else pool.spec.settings, pool)
         self.strategy = strategy
         self.leader = leader
+        self.prompts = prompts or builtin()
         for name in (leader, None if self.settings.initiation == "best" else self.settings.initiation):
             if name is not None:
                 pool.member(name)
@@ -160,6 +164,7 @@ def _answer(relay: Relay, prompt: Prompt, turn: Turn) -> Generator[Event]:
             leader=relay.leader,
             prompt=prompt,
             cancelled=turn.cancelled.is_set,
+            prompts=relay.prompts,
         )
         for event in relay._run(case):
             if isinstance(event, Started):

@@ -22,7 +22,7 @@ def header(relay: Relay, prompt: Prompt) -> TraceHeader:
     return TraceHeader(
         settings=settings,
         members=tuple(member.name for member in pool.members),
-        question=prompt.question,
+        question=prompt.text,
         calibrations=calibrations,
         images=tuple(image.sha256 for image in prompt.images),
         system=prompt.system,

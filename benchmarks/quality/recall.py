@@ -34,8 +34,8 @@ class _Node:
 class RecallingMember:
     """Stands before a member and asks it only for what is new. Implements `Member`; greedy only.
 
-    The member is asked nothing else while the question stays the same. What stands before it computes nothing by
-    itself, so its `work` is empty: a sweep counts tokens, not decodes.
+    The member is asked nothing else while the question stays the same. What stands before it computes
+    nothing by itself, so its `work` is empty: a sweep counts tokens, not decodes.
     """
 
     def __init__(self, member: LlamaMember) -> None:

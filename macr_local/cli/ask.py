@@ -10,7 +10,14 @@ import click
 
 from macr_local.cli.console import verbose_option, verbose_wanted
 from macr_local.cli.interrupt import Interrupts
-from macr_local.cli.options import relay_options, settings_of
+from macr_local.cli.options import (
+    ALONE,
+    STRATEGIES,
+    prompts_of,
+    prompts_option,
+    relay_options,
+    settings_of,
+)
 from macr_local.cli.shown import Shown
 from macr_local.cli.streams import IO_ERROR
 from macr_local.cli.tracing import Tracing
@@ -43,12 +50,14 @@ EPILOG = "Settings that are not given are those of the pool (macr-local pool sho
 @click.option("--members", metavar="A,B", help="Only these members, in this order.")
 @click.option(
     "--strategy",
-    type=click.Choice(["relay", "single", "vote", "best-of"]),
+    type=click.Choice(STRATEGIES),
     default="relay",
     show_default=True,
     help="All by relay, one alone, or a choice among the answers of all.",
+    metavar="METHOD",
 )
-@click.option("--leader", metavar="MEMBER", help="Who answers with --strategy single. Default: the first.")
+@click.option("--leader", metavar="MEMBER", help="Who answers where one does alone. Default: the first.")
+@prompts_option
 @relay_options
 @click.option("--system", metavar="TEXT", help="A system prompt for all members.")
 @click.option(
@@ -68,8 +77,10 @@ def ask(context: click.Context, /, words: tuple[str, ...], **options: Any) -> No
     images, question = split(words)
     if options["as_json"] and options["as_lines"]:
         raise click.UsageError("--json and --jsonl exclude each other")
-    if options["leader"] and options["strategy"] != "single":
-        raise click.UsageError("--leader is for --strategy single; a relay begins with --initiation MEMBER")
+    if options["leader"] and options["strategy"] not in ALONE:
+        raise click.UsageError(
+            f"--leader is for --strategy {', '.join(ALONE)}; a relay begins with --initiation MEMBER"
+        )
     for name, text in (("The question", question), ("--system", options["system"]), *_stops(options)):
         check_text(name, text)
     with Interrupts() as interrupts:
@@ -99,7 +110,13 @@ def _answer(
                 Pool.open(spec, progress=lambda member: shown.status(f"loading {member} ..."))
             )
             shown.status("reading the prompt ...")
-            relay = Relay(pool, settings, strategy=options["strategy"], leader=options["leader"])
+            relay = Relay(
+                pool,
+                settings,
+                strategy=options["strategy"],
+                leader=options["leader"],
+                prompts=prompts_of(options),
+            )
             if trace is not None:
                 trace.begin(header(relay, prompt))
             with relay.stream(prompt) as stream:

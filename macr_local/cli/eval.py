@@ -13,7 +13,7 @@ import click
 
 from macr_local.cli.console import report, say, verbose_option
 from macr_local.cli.interrupt import Interrupts
-from macr_local.cli.options import relay_options, settings_of
+from macr_local.cli.options import prompts_of, prompts_option, relay_options, settings_of
 from macr_local.errors import Cancelled, DataError
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ macr-local score runs/scenes/macr
 @click.option(
     "--ending", metavar="TEXT", help='How answers are to end; "" says nothing. Default: by their kind.'
 )
+@prompts_option
 @click.option("--no-traces", is_flag=True, help="Keep answers and counters only.")
 @click.option(
     "--out", type=click.Path(file_okay=False), required=True, metavar="FOLDER", help="For all runs."
@@ -119,7 +120,14 @@ def _plan(settings: RelaySettings, options: dict[str, Any]) -> Plan:
     selection = Selection(
         options["limit"], options["limit_seed"], _ids(options["ids"]), _shard(options["shard"])
     )
-    return Plan(tuple(seeds), selection, options["asking"], options["ending"], not options["no_traces"])
+    return Plan(
+        tuple(seeds),
+        selection,
+        options["asking"],
+        options["ending"],
+        not options["no_traces"],
+        prompts_of(options),
+    )
 
 
 def _ids(path: str | None) -> frozenset[str] | None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from macr_local.settings import BidMode, Boundary, Confidence, RelaySettings, Sampling, Selection, Trigger
 
+if TYPE_CHECKING:
+    from macr_local.strategies import Prompts
+
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n")
 _RELAY = (
     "window", "confidence", "threshold", "initiation", "keep_trial", "trigger", "boundary", "selection",
-    "hysteresis", "cooldown", "max_relays", "prune", "bids", "max_tokens", "deadline", "seed",
+    "draws", "draw_temperature", "hysteresis", "cooldown", "max_relays", "prune", "bids", "max_tokens",
+    "deadline", "seed",
 )  # fmt: skip
 
 _DRAWS = (
@@ -33,7 +38,11 @@ _OPTIONS = (
     click.option("--keep-trial/--no-keep-trial", default=None, help="Whether the first trial is kept."),
     click.option("--trigger", type=click.Choice(get_args(Trigger)), help="What makes all members bid."),
     click.option("--boundary", type=click.Choice(get_args(Boundary)), help="Where a trigger may fall."),
-    click.option("--selection", type=click.Choice(get_args(Selection)), help="Best bid, or fixed order."),
+    click.option(
+        "--selection", type=click.Choice(get_args(Selection)), help="Best bid, fixed order, or own draws."
+    ),
+    click.option("--draws", type=int, metavar="N", help="Draws of a round with --selection draws."),
+    click.option("--draw-temperature", type=float, metavar="T", help="Their temperature."),
     click.option("--hysteresis", type=float, metavar="Z", help="By how much another bid must be better."),
     click.option("--cooldown", type=int, metavar="N", help="Tokens before the next trigger counts."),
     click.option("--max-relays", type=int, metavar="N", help="At most this many bidding rounds."),
@@ -45,6 +54,29 @@ _OPTIONS = (
     click.option("--deadline", type=float, metavar="SECONDS", help="End the answer after this time."),
     click.option("--stop", multiple=True, metavar="TEXT", help="End before this text; may be repeated."),
 )  # fmt: skip
+
+
+ALONE = ("single", "cot", "ccot", "ddcot", "ddcot-original", "roleplay", "tdh")
+STRATEGIES = ("relay", *ALONE, "vote", "vote-cot", "vote-paper", "best-of", "hdmad")
+"""As `macr_local.strategies` has them; named here so that --help loads nothing."""
+
+prompts_option = click.option(
+    "--prompts",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Your own words for methods of several calls (TOML).",
+)
+
+
+def prompts_of(options: Mapping[str, Any]) -> Prompts:
+    """The words in which methods ask.
+
+    Raises:
+        ConfigError: The file that was given is no file of prompts.
+    """
+    from macr_local.strategies.prompts import builtin, load
+
+    return builtin() if options["prompts"] is None else load(options["prompts"])
 
 
 def relay_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -97,7 +97,9 @@ class TextPainter:
                 self._relays += 1
                 self._handovers += event.winner != event.leader
             case Answered():
-                self.status(f"{event.member} has answered ...")
+                self.status(
+                    f"{event.member} has {'answered' if not event.step else f'said: {event.step}'} ..."
+                )
             case Chosen():
                 self._line(f"macr-local: {reason(event)}")
             case MemberFailed():
@@ -254,7 +256,10 @@ def describe(event: Event) -> str:
             return f"  {event.member}: {why}"
         case Answered():
             z = "" if event.z is None else f" (z {event.z:.2f})"
-            return f"{event.member} answers{z}: {event.final or 'nothing'}"
+            if event.step and event.final is None:
+                return f"{event.member}, {event.step}: {event.text.strip()!r}"
+            step = f" ({event.step})" if event.step else ""
+            return f"{event.member} answers{step}{z}: {event.final or 'nothing'}"
         case Relayed():
             return f"round {event.round}: {event.winner} leads"
         case _:

@@ -194,7 +194,7 @@ class LlamaMember:
             )
         system = prompt.system if prompt.system is not None else self.spec.system
         think = prompt.think if prompt.think is not None else self.spec.think
-        rendered = self._model.template.render(prompt.question, len(prompt.images), system, think)
+        rendered = self._model.template.render(prompt.text, len(prompt.images), system, think)
         runs, notes = self._lay_out(rendered.parts, prompt)
         size = PromptSize(
             text=sum(len(run) for run in runs if isinstance(run, list)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from macr_local.errors import ConfigError
 from macr_local.settings import RelaySettings
-from macr_local.strategies import STRATEGIES
+from macr_local.strategies import ALONE, STRATEGIES
 
 Change = Callable[[RelaySettings, str | None], RelaySettings]
 
@@ -53,8 +53,10 @@ _RELAYS: Mapping[str, tuple[Change, bool]] = {
     "macr-ft": (lambda settings, _: replace(settings, trigger="sentence"), False),
 }
 """The relay and the paper's ablations of it (Section 3.3), and whether a member must be named."""
-ALONE = frozenset({"single", "cot", "ccot", "ddcot", "ddcot-original", "roleplay", "tdh"})
-"""Strategies that one member carries out; "io" is the paper's name for the first."""
+
+
+ALIASES = {"io": "single", "relay": "macr", "mv": "vote-paper", "rph": "roleplay", "h-dmad": "hdmad"}
+"""The paper's names for methods that are called otherwise here."""
 
 
 def methods(names: Iterable[str], members: Sequence[str]) -> tuple[Method, ...]:
@@ -69,7 +71,7 @@ def methods(names: Iterable[str], members: Sequence[str]) -> tuple[Method, ...]:
     found: dict[str, Method] = {}
     for written in names:
         name, _, member = written.partition(":")
-        name = {"io": "single", "relay": "macr"}.get(name, name)
+        name = ALIASES.get(name, name)
         if name not in known():
             raise ConfigError(f'There is no method "{name}"', f"Use one of {', '.join(known())}")
         if member and member not in members:

@@ -56,7 +56,7 @@ class Record:
             relays=answer.relays,
             handovers=answer.handovers,
             seconds=answer.seconds,
-            final={one.member: one.final for one in answer.answers},
+            final={one.member: one.final for one in answer.answers if not one.step},
             tied=answer.chosen is not None and answer.chosen.tied,
         )
 

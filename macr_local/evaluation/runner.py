@@ -25,6 +25,8 @@ from macr_local.relay.events import Event
 from macr_local.relay.trace import TraceWriter
 from macr_local.session import Relay, Stream
 from macr_local.settings import RelaySettings
+from macr_local.strategies import WORDS
+from macr_local.strategies.prompts import Prompts, builtin
 from macr_local.tracing import header
 
 _ONE_ITEM = (ImageError, CapacityError, EngineError)
@@ -62,6 +64,7 @@ class Plan:
         asking: How the question is put.
         ending: How answers are to end, for all items; None says it by the kind of answer, "" not at all.
         traces: Whether every event is kept.
+        prompts: The words in which methods of several calls ask.
     """
 
     seeds: Sequence[int] = (0,)
@@ -69,6 +72,7 @@ class Plan:
     asking: Asking = "plain"
     ending: str | None = None
     traces: bool = True
+    prompts: Prompts = field(default_factory=builtin)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +165,11 @@ class Evaluation:
             stream.cancel()
 
     def _open(self, method: Method) -> Any:
-        asked = {"asking": self._plan.asking, "ending": self._plan.ending}
+        asked = {
+            "asking": self._plan.asking,
+            "ending": self._plan.ending,
+            "prompts": self._plan.prompts.of(WORDS.get(method.strategy, ())),
+        }
         settings = method.settings(self._settings)
         manifest = Manifest.of(self._pool, method, settings, self._data.name, self._data.identity(), asked)
         folder = self._out / safe(self._data.name) / safe(method.name)
@@ -184,7 +192,13 @@ class Evaluation:
         if item.problem:
             return Record.failed(item, seed, item.problem)
         settings = replace(method.settings(self._settings), seed=_seed(seed, item.id))
-        relay = Relay(self._pool, settings, strategy=method.strategy, leader=method.leader)
+        relay = Relay(
+            self._pool,
+            settings,
+            strategy=method.strategy,
+            leader=method.leader,
+            prompts=self._plan.prompts,
+        )
         try:
             prompt = self._prompt(item)
             with ExitStack() as stack:
@@ -204,7 +218,7 @@ class Evaluation:
     def _prompt(self, item: Item) -> Prompt:
         said = ending(item) if self._plan.ending is None else self._plan.ending
         asked = question(item, self._plan.asking)
-        return Prompt.of(f"{asked}\n{said}" if said else asked, list(item.images))
+        return Prompt.of(asked, list(item.images), ending=said)
 
     def _writer(self, path: Path, relay: Relay, prompt: Prompt) -> TraceWriter:
         try:

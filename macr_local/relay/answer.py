@@ -56,7 +56,7 @@ class Answer:
     failed: tuple[events.MemberFailed, ...] = ()
     """Members that dropped out, in the order in which they did."""
     answers: tuple[events.Answered, ...] = ()
-    """Where one of several whole answers was chosen: all of them."""
+    """What members said by themselves: answers of which one was chosen, and steps before an answer."""
     chosen: events.Chosen | None = None
     """Which of them, and why."""
 

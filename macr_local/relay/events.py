@@ -116,7 +116,10 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A member's whole answer, where one of several is chosen; its tokens follow only if it is."""
+    """What a member said by itself: its whole answer, where one of several is chosen, or a step towards one.
+
+    Tokens follow only for the answer that is given in the end.
+    """
 
     member: str
     text: str
@@ -129,6 +132,8 @@ class Answered:
     """Mean log-probability of all its tokens, the end token included."""
     z: float | None
     """The mean, standardised; None where the member has no calibration."""
+    step: str = ""
+    """Which step of the method this is ("scene graph", "round 1"); empty for an answer that can be chosen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from macr_local.errors import ConfigError
-from macr_local.strategies import best_of, relay, single, vote
+from macr_local.strategies import best_of, ccot, cot, ddcot, hdmad, relay, roleplay, single, tdh, vote
 from macr_local.strategies.case import Case, Strategy
+from macr_local.strategies.prompts import Prompts
 
-__all__ = ["STRATEGIES", "Case", "Strategy", "strategy"]
+__all__ = ["ALONE", "STRATEGIES", "WORDS", "Case", "Prompts", "Strategy", "strategy"]
 
 STRATEGIES: dict[str, Strategy] = {
     "relay": relay.run,
     "single": single.run,
+    "cot": cot.run,
+    "ccot": ccot.run,
+    "ddcot": ddcot.run,
+    "ddcot-original": ddcot.run_original,
+    "roleplay": roleplay.run,
+    "tdh": tdh.run,
     "vote": vote.run,
+    "vote-cot": vote.run_cot,
+    "vote-paper": vote.run_paper,
     "best-of": best_of.run,
+    "hdmad": hdmad.run,
 }
+ALONE = frozenset({"single", "cot", "ccot", "ddcot", "ddcot-original", "roleplay", "tdh"})
+"""Those that one member carries out."""
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "cot": ("cot",),
+    "ccot": ("ccot",),
+    "ddcot": ("ddcot",),
+    "ddcot-original": ("ddcot-original",),
+    "roleplay": ("roleplay",),
+    "vote-cot": ("cot",),
+    "vote-paper": ("ccot", "ddcot"),
+    "hdmad": ("ccot", "ddcot", "hdmad"),
+}
+"""The tables of `prompts.toml` that a strategy's answers depend on."""
 
 
 def strategy(name: str) -> Strategy:

@@ -1,116 +1,136 @@
-"""Whole answers of all members, of which one is chosen: what `vote` and `best_of` have in common."""
+"""Whole answers of all members, of which one is chosen: what votes, `best_of` and `hdmad` have in common."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from macr_local.errors import Cancelled, MacrError
+from macr_local.prompt import Prompt
 from macr_local.protocol import Member
-from macr_local.relay import confidence, events
-from macr_local.relay.confidence import Calibration
-from macr_local.relay.controller import Controller
 from macr_local.relay.counters import Counters
-from macr_local.relay.events import Answered, Chosen, Event, Finished, MemberFailed, Started
+from macr_local.relay.events import Answered, Chosen, Event, MemberFailed, Started
 from macr_local.relay.question import measure
 from macr_local.relay.seat import Seat
 from macr_local.strategies.case import Case
-from macr_local.strategies.final import final
-
-_INTERRUPTED = ("cancelled", "deadline")
+from macr_local.strategies.chain import INTERRUPTED, Chain, WholeAnswer
+from macr_local.strategies.plan import Brief, Plan, io
 
 
 @dataclass(slots=True)
-class WholeAnswer:
-    """What one member did with the question.
+class Gathering:
+    """Members that answer one question, each alone, in one round or several.
 
     Attributes:
-        member: Its name.
-        controller: Its relay of one.
-        started: Its prefill; None where the question was cancelled before its end.
-        written: `Relayed`, `Token`, `Text` and a failure, as they came.
-        finished: Its end; None where it failed.
-        answered: The answer; None where it failed, or never had the prompt.
+        case: The question.
+        began: When it began.
+        spent: What earlier rounds have cost each member.
     """
 
-    member: str
-    controller: Controller
-    started: Started | None = None
-    written: list[Event] = field(default_factory=list)
-    finished: Finished | None = None
-    answered: Answered | None = None
+    case: Case
+    began: float = field(default_factory=time.monotonic)
+    spent: dict[str, Counters] = field(default_factory=dict)
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether it was stopped before its member was done."""
-        return self.finished is not None and self.finished.reason in _INTERRUPTED
+    def round(self, plans: Mapping[str, Plan], name: str = "") -> Generator[Event, None, list[WholeAnswer]]:
+        """Let members answer, one after the other.
 
-    def take(self, event: Event) -> None:
-        """Note what happened."""
-        match event:
-            case Started():
-                self.started = event
-            case Finished():
-                self.finished = event
-            case _:
-                self.written.append(event)
+        All first prompts are prefilled first, each once. A member that fails drops out. When the question is
+        cancelled or late, members that are not done say what they have.
 
-    def counters(self, *, chosen: bool) -> Counters:
-        """What it cost; the tokens of an answer that is not chosen are discarded."""
-        counted = self.controller.counters[self.member]
-        if chosen:
-            return counted
-        return replace(counted, committed=0, discarded=counted.committed + counted.discarded)
+        Args:
+            plans: How each member answers; one without a plan is left out.
+            name: What the round is called, where it is not the last.
+
+        Yields:
+            In the first round `Started` for all; then what members say, and `MemberFailed`.
+
+        Returns:
+            One for each member that has a plan, in pool order.
+
+        Raises:
+            CapacityError: A prompt does not fit into a member's context; nothing was decoded.
+            MacrError: A prompt cannot be put to a member, or all have failed (the last one's error).
+        """
+        first = not self.spent
+        members = [member for member in self.case.members if member.name in plans]
+        calibrations = self.case.calibrations(required=False, of=members)
+        chains = [
+            Chain(self.case, one, plans[one.name], self.began, self.spent.get(one.name)) for one in members
+        ]
+        self._measure(chains)
+        answers = [WholeAnswer(chain) for chain in chains]
+        running = [chain.run() for chain in chains]
+        try:
+            for answer, happening in zip(answers, running, strict=True):
+                answer.take(next(happening))  # a chain prefills up to its first event
+            started = [answer.started for answer in answers if answer.started is not None]
+            if len(started) < len(answers):
+                return answers  # cancelled or late before every member held the prompt
+            if first:
+                yield _together(started, time.monotonic() - self.began)
+            last: MacrError | None = None
+            for answer, happening in zip(answers, running, strict=True):
+                try:
+                    for event in happening:
+                        if isinstance(event, Answered):
+                            yield event
+                        else:
+                            answer.take(event)
+                except MacrError as error:
+                    last = error
+                    yield MemberFailed(answer.member, str(error))
+                else:
+                    answer.answered = answer.told(calibrations.get(answer.member))
+                    yield replace(answer.answered, step=name)
+            if last is not None and all(answer.finished is None for answer in answers):
+                raise last
+            return answers
+        finally:
+            for happening in running:
+                happening.close()
+            self.spent |= {answer.member: answer.counters(chosen=False) for answer in answers}
+
+    def conclude(self, answers: Sequence[WholeAnswer], taken: WholeAnswer, chosen: Chosen) -> Iterator[Event]:
+        """Give the chosen answer, as if its member had led alone, and what all rounds cost.
+
+        Args:
+            answers: The last that each member gave.
+            taken: The one that is chosen; it has an end.
+            chosen: Why.
+        """
+        assert taken.finished is not None
+        ends = [answer.finished for answer in answers if answer.finished is not None]
+        if taken.answered is not None:
+            yield chosen
+            yield from taken.written
+        counters = dict(self.spent)
+        committed = taken.chain.counters.committed
+        whole = counters[taken.member]
+        counters[taken.member] = replace(whole, committed=committed, discarded=whole.discarded - committed)
+        yield replace(
+            taken.finished,
+            reason=next((end.reason for end in ends if end.reason in INTERRUPTED), taken.finished.reason),
+            seconds=max(end.seconds for end in ends),
+            counters={m.name: counters[m.name] for m in self.case.members if m.name in counters},
+        )
+
+    def _measure(self, chains: Sequence[Chain]) -> None:
+        asked: dict[int, tuple[Prompt, list[Member]]] = {}
+        for chain in chains:
+            asked.setdefault(id(chain.first), (chain.first, []))[1].append(chain.member)
+        with suppress(Cancelled):  # each chain comes to the same end by itself
+            for prompt, members in asked.values():
+                measure([Seat(m, i, None) for i, m in enumerate(members)], prompt, self.case.settings.window)
 
 
-def answer_all(case: Case) -> Generator[Event, None, list[WholeAnswer]]:
-    """Let every member answer alone, one after the other, as `single` does.
-
-    All prompts are prefilled first, each once. A member that fails drops out. When the question is cancelled
-    or late, members that are not done say what they have.
-
-    Yields:
-        `Started` for all, then `Answered` or `MemberFailed` for each.
-
-    Returns:
-        One for each member, in pool order.
-
-    Raises:
-        CapacityError: The prompt does not fit into a member's context; nothing was decoded.
-        MacrError: The prompt cannot be put to a member, or all have failed (the last one's error).
-    """
-    began = time.monotonic()
-    with suppress(Cancelled):  # each relay of one comes to the same end by itself
-        measure([Seat(m, i, None) for i, m in enumerate(case.members)], case.prompt, case.settings.window)
-    calibrations = case.calibrations(required=False)
-    answers = [_alone(case, member, calibrations.get(member.name), began) for member in case.members]
-    running = [answer.controller.run(case.prompt) for answer in answers]
-    try:
-        for answer, happening in zip(answers, running, strict=True):
-            answer.take(next(happening))  # a relay of one prefills up to its first event
-        started = [answer.started for answer in answers if answer.started is not None]
-        if len(started) < len(answers):
-            return answers  # cancelled or late before every member held the prompt
-        yield _together(started, time.monotonic() - began)
-        last: MacrError | None = None
-        for answer, happening in zip(answers, running, strict=True):
-            try:
-                for event in happening:
-                    answer.take(event)
-            except MacrError as error:
-                last = error
-                yield MemberFailed(answer.member, str(error))
-            else:
-                answer.answered = _answered(answer, calibrations.get(answer.member))
-                yield answer.answered
-        if last is not None and all(answer.finished is None for answer in answers):
-            raise last
-        return answers
-    finally:
-        for happening in running:
-            happening.close()
+def answer_all(case: Case) -> Generator[Event, None, tuple[Gathering, list[WholeAnswer]]]:
+    """Let every member answer the question alone, as `single` does; see `Gathering.round`."""
+    gathering = Gathering(case)
+    plans = {member.name: io(Brief(case.prompt, case.prompts)) for member in case.members}
+    answers = yield from gathering.round(plans)
+    return gathering, answers
 
 
 def sound(answers: Iterable[WholeAnswer]) -> list[WholeAnswer]:
@@ -123,41 +143,6 @@ def sound(answers: Iterable[WholeAnswer]) -> list[WholeAnswer]:
     return [answer for answer in telling if not answer.interrupted] or telling or ended
 
 
-def conclude(answers: Sequence[WholeAnswer], taken: WholeAnswer, chosen: Chosen) -> Iterator[Event]:
-    """Give the chosen answer, as if its member had led alone, and what all of them cost.
-
-    Args:
-        answers: All.
-        taken: The one that is chosen; it has an end.
-        chosen: Why.
-    """
-    assert taken.finished is not None
-    ends = [answer.finished for answer in answers if answer.finished is not None]
-    if taken.answered is not None:
-        yield chosen
-        yield from taken.written
-    yield replace(
-        taken.finished,
-        reason=next((end.reason for end in ends if end.reason in _INTERRUPTED), taken.finished.reason),
-        seconds=max(end.seconds for end in ends),
-        counters={answer.member: answer.counters(chosen=answer is taken) for answer in answers},
-    )
-
-
-def _alone(case: Case, member: Member, calibration: Calibration | None, began: float) -> WholeAnswer:
-    """A relay of one that never bids, whose deadline counts from the beginning of the question."""
-    settings = replace(case.settings, initiation=member.name, trigger="never")
-    own = {} if calibration is None else {member.name: calibration}
-    clock = _clock_since(began)
-    return WholeAnswer(member.name, Controller((member,), own, settings, case.cancelled, clock=clock))
-
-
-def _clock_since(began: float) -> Callable[[], float]:
-    """A clock whose first reading is in the past."""
-    readings = iter((began,))
-    return lambda: next(readings, None) or time.monotonic()
-
-
 def _together(each: Sequence[Started], seconds: float) -> Started:
     return Started(
         members=tuple(name for one in each for name in one.members),
@@ -165,22 +150,4 @@ def _together(each: Sequence[Started], seconds: float) -> Started:
         prompt_image={name: count for one in each for name, count in one.prompt_image.items()},
         seconds=seconds,
         notes=tuple(note for one in each for note in one.notes),
-    )
-
-
-def _answered(answer: WholeAnswer, calibration: Calibration | None) -> Answered:
-    assert answer.finished is not None
-    shown = [event for event in answer.written if isinstance(event, events.Text)]
-    logprobs = [event.logprob for event in answer.written if isinstance(event, events.Token)]
-    text = "".join(event.text for event in shown if not event.thought)
-    mean = confidence.mean(logprobs) if logprobs else None
-    return Answered(
-        member=answer.member,
-        text=text,
-        thought="".join(event.text for event in shown if event.thought),
-        final=final(text),
-        reason=answer.finished.reason,
-        tokens=len(logprobs),
-        mean=mean,
-        z=calibration.z(mean) if calibration is not None and mean is not None else None,
     )

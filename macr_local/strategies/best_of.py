@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from macr_local.relay.events import Chosen, Event
-from macr_local.strategies.answers import WholeAnswer, answer_all, conclude, sound
+from macr_local.strategies.answers import answer_all, sound
 from macr_local.strategies.case import Case
+from macr_local.strategies.chain import WholeAnswer
 
 
 def run(case: Case) -> Iterator[Event]:
@@ -24,11 +25,11 @@ def run(case: Case) -> Iterator[Event]:
         MacrError: The prompt cannot be put to a member, or all have failed (the last one's error).
     """
     case.calibrations(required=True)
-    answers = yield from answer_all(case)
+    gathering, answers = yield from answer_all(case)
     eligible = sound(answers)
     best = max(eligible, key=_z)  # the first of equals
     tied = [_z(answer) for answer in eligible].count(_z(best)) > 1
-    yield from conclude(answers, best, Chosen(best.member, len(eligible), tied=tied))
+    yield from gathering.conclude(answers, best, Chosen(best.member, len(eligible), tied=tied))
 
 
 def _z(answer: WholeAnswer) -> float:

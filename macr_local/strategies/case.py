@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from macr_local.errors import CalibrationError
+from macr_local.errors import CalibrationError, ConfigError
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
 from macr_local.relay.confidence import Calibration
 from macr_local.relay.events import Event
 from macr_local.settings import RelaySettings
+from macr_local.strategies.prompts import Prompts, builtin
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ class Case:
         leader: A member's name, where the strategy needs one; None is the first.
         prompt: The question.
         cancelled: Becomes true when the asker gives up.
+        prompts: The words in which methods of several calls ask.
     """
 
     members: Sequence[Member]
@@ -33,11 +35,27 @@ class Case:
     leader: str | None
     prompt: Prompt
     cancelled: Callable[[], bool]
+    prompts: Prompts = field(default_factory=builtin)
 
-    def calibrations(self, *, required: bool) -> Mapping[str, Calibration]:
-        """The calibrations of all members, or of those that have one where none is required."""
+    @property
+    def lead(self) -> Member:
+        """The leader, or the pool's first member.
+
+        Raises:
+            ConfigError: The pool has no member of the leader's name.
+        """
+        by_name = {member.name: member for member in self.members}
+        leader = self.leader or next(iter(by_name))
+        if leader not in by_name:
+            raise ConfigError(f'The pool has no member "{leader}"', f"It has: {', '.join(by_name)}")
+        return by_name[leader]
+
+    def calibrations(
+        self, *, required: bool, of: Sequence[Member] | None = None
+    ) -> Mapping[str, Calibration]:
+        """The calibrations of some or all members, or of those that have one where none is required."""
         found = {}
-        for member in self.members:
+        for member in self.members if of is None else of:
             try:
                 found[member.name] = self.calibration(member)
             except CalibrationError:
