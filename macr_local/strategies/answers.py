@@ -11,7 +11,7 @@ from macr_local.errors import Cancelled, MacrError
 from macr_local.prompt import Prompt
 from macr_local.protocol import Member
 from macr_local.relay.counters import Counters
-from macr_local.relay.events import Answered, Chosen, Event, MemberFailed, Started
+from macr_local.relay.events import Answered, Chosen, Event, Finished, MemberFailed, Started
 from macr_local.relay.question import measure
 from macr_local.relay.seat import Seat
 from macr_local.strategies.case import Case
@@ -27,11 +27,13 @@ class Gathering:
         case: The question.
         began: When it began.
         spent: What earlier rounds have cost each member.
+        ends: How each answer ended, of all rounds.
     """
 
     case: Case
     began: float = field(default_factory=time.monotonic)
     spent: dict[str, Counters] = field(default_factory=dict)
+    ends: list[Finished] = field(default_factory=list)
 
     def round(self, plans: Mapping[str, Plan], name: str = "") -> Generator[Event, None, list[WholeAnswer]]:
         """Let members answer, one after the other.
@@ -90,18 +92,17 @@ class Gathering:
         finally:
             for happening in running:
                 happening.close()
+            self.ends += [answer.finished for answer in answers if answer.finished is not None]
             self.spent |= {answer.member: answer.counters(chosen=False) for answer in answers}
 
-    def conclude(self, answers: Sequence[WholeAnswer], taken: WholeAnswer, chosen: Chosen) -> Iterator[Event]:
+    def conclude(self, taken: WholeAnswer, chosen: Chosen) -> Iterator[Event]:
         """Give the chosen answer, as if its member had led alone, and what all rounds cost.
 
         Args:
-            answers: The last that each member gave.
             taken: The one that is chosen; it has an end.
             chosen: Why.
         """
         assert taken.finished is not None
-        ends = [answer.finished for answer in answers if answer.finished is not None]
         if taken.answered is not None:
             yield chosen
             yield from taken.written
@@ -111,8 +112,10 @@ class Gathering:
         counters[taken.member] = replace(whole, committed=committed, discarded=whole.discarded - committed)
         yield replace(
             taken.finished,
-            reason=next((end.reason for end in ends if end.reason in INTERRUPTED), taken.finished.reason),
-            seconds=max(end.seconds for end in ends),
+            reason=next(
+                (end.reason for end in self.ends if end.reason in INTERRUPTED), taken.finished.reason
+            ),
+            seconds=max(end.seconds for end in self.ends),
             counters={m.name: counters[m.name] for m in self.case.members if m.name in counters},
         )
 

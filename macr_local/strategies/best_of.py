@@ -29,7 +29,7 @@ def run(case: Case) -> Iterator[Event]:
     eligible = sound(answers)
     best = max(eligible, key=_z)  # the first of equals
     tied = [_z(answer) for answer in eligible].count(_z(best)) > 1
-    yield from gathering.conclude(answers, best, Chosen(best.member, len(eligible), tied=tied))
+    yield from gathering.conclude(best, Chosen(best.member, len(eligible), tied=tied))
 
 
 def _z(answer: WholeAnswer) -> float:

@@ -46,7 +46,7 @@ def run(case: Case) -> Iterator[Event]:
             if answer.answered is not None
         }
     in_order = [latest[member.name] for member in case.members if member.name in latest]
-    yield from gathering.conclude(in_order, *elect(in_order))
+    yield from gathering.conclude(*elect(in_order))
 
 
 def _context(case: Case, name: str, latest: Mapping[str, WholeAnswer]) -> str:

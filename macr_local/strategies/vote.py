@@ -61,7 +61,7 @@ def _run(case: Case, planners: Sequence[Planner]) -> Iterator[Event]:
     gathering, brief = Gathering(case), Brief(case.prompt, case.prompts)
     plans = {name: planner(brief) for name, planner in assigned(case.members, planners).items()}
     answers = yield from gathering.round(plans)
-    yield from gathering.conclude(answers, *elect(answers))
+    yield from gathering.conclude(*elect(answers))
 
 
 def _said(answer: WholeAnswer) -> str | None:
