@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.quality.estimate import Estimate, Floats
 from macr_local.calibration import MemberCalibration
+from macr_local.evaluation.statistics.estimate import Estimate, Floats
 
 RESAMPLES = 2000
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 from benchmarks.quality.claims import auroc
-from benchmarks.quality.estimate import Estimate
 from benchmarks.quality.run import Run
 from benchmarks.quality.summary import Causes, Line, ahead, causes, cost, lines
+from macr_local.evaluation.statistics.estimate import Estimate
 
 RELAY = "relay"
 

@@ -6,10 +6,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
-from benchmarks.quality.estimate import Estimate, Sums, ratio, share
 from benchmarks.quality.mechanism import Mechanism
 from benchmarks.quality.run import Run
 from benchmarks.quality.trial import Outcome
+from macr_local.evaluation.statistics.estimate import Estimate, Sums, ratio, share
 
 Key = tuple[int, int, str]
 """Training seed, sampling seed, question."""

@@ -21,6 +21,8 @@ COMMANDS = {
     "calibrate": ("macr_local.cli.calibrate", "Measure each member's own confidence (mu and sigma)."),
     "eval": ("macr_local.cli.eval", "Ask whole data sets, with one method or several."),
     "score": ("macr_local.cli.score", "Score the answers of a run again."),
+    "report": ("macr_local.cli.report", "Make the paper's tables of runs."),
+    "compare": ("macr_local.cli.compare", "Compare methods question by question."),
 }
 """Each command's module and one line about it; the module holds a click command of the same name."""
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from benchmarks.quality.claims import _f, auroc
-from benchmarks.quality.estimate import Estimate, Sums, ratio, share
+from macr_local.evaluation.statistics.estimate import Estimate, Sums, ratio, share
 
 
 def naive_bootstrap(clusters: list[int], rows: list[tuple[float, float]], draws: int) -> tuple[float, float]:
