@@ -19,8 +19,8 @@ HELP = """Compare a run with others, question by question.
 
 A is a run; each B is one too, or a folder above several. With --of METHOD all folders may be above several,
 and that method is compared with all others on each data set. Differences come with a 95 % interval over
-images, p of sign flips (Holm: adjusted for all comparisons that are shown), McNemar's exact p of each seed, and
-the ratio of tokens.
+images, p of sign flips (Holm: adjusted for all comparisons that are shown), McNemar's exact p of each seed,
+and the ratio of tokens.
 
 \b
 macr-local compare runs/scenes/macr runs/scenes/vote

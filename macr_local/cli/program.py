@@ -19,6 +19,7 @@ COMMANDS = {
     "pool": ("macr_local.cli.pool", "List pools, or show one: its models, files and calibration."),
     "doctor": ("macr_local.cli.doctor", "Check this machine and test every member of a pool."),
     "calibrate": ("macr_local.cli.calibrate", "Measure each member's own confidence (mu and sigma)."),
+    "data": ("macr_local.cli.data", "List, show or check data sets."),
     "eval": ("macr_local.cli.eval", "Ask whole data sets, with one method or several."),
     "score": ("macr_local.cli.score", "Score the answers of a run again."),
     "report": ("macr_local.cli.report", "Make the paper's tables of runs."),

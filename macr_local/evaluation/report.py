@@ -134,6 +134,8 @@ def _notes(rows: Sequence[Row]) -> str:
             said.append(f"{row.failed} failed")
         if row.unscored:
             said.append(f"{row.unscored} without a score")
+        if row.dataset.lower().startswith("logicvista") and row.items == 447:
+            said.append(f"{100 * row.accuracy * 447 / 448:.2f} of 448, one of which asks nothing")
         if row.ratings:
             said.append(", ".join(f"{name} {100 * value:.2f}" for name, value in row.ratings.items()))
         if said:
