@@ -14,6 +14,7 @@ from macr_local.errors import ConfigError
 from macr_local.settings import RelaySettings, Sampling
 from macr_local.specs import ImageLimits, MemberSpec, PoolSpec
 from macr_local.tables import Source, fields, nearest, table
+from macr_local.tuning import Tuning
 
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _SAMPLING = get_type_hints(Sampling)
@@ -147,14 +148,26 @@ class PoolEntry:
                 f'Pool "{self.name}" needs files that are not on this machine (for {", ".join(absent)})',
                 f"Download them with\n{lines}\nor run without any download: --pool tiny",
             )
+        tuning = self.tuning()
         return PoolSpec(
             self.name,
             tuple(spec for spec, _ in located),
-            self.settings,
+            self.settings if tuning is None else tuning.applied(self.settings),
             self.description,
             self.calibration,
             self.source,
+            tuning,
         )
+
+    def tuning(self) -> Tuning | None:
+        """What was chosen for these members by measurement, as long as their calibrations are the same.
+
+        Raises:
+            CalibrationError: It is damaged.
+        """
+        found = Tuning.load(self.calibration)
+        names = [member.name for member in self.members]
+        return found if found is not None and found.holds(self.calibration, names) else None
 
 
 def read(path: Path) -> dict[str, PoolEntry]:

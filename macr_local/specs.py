@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from macr_local.errors import ConfigError
 from macr_local.settings import RelaySettings
+from macr_local.tuning import Tuning
 
 KvType = Literal["f16", "q8_0", "q4_0"]
 
@@ -85,6 +86,8 @@ class PoolSpec:
     """A folder of `NAME.json` and `NAME.npz` files, one pair per member."""
     source: Path | None = None
     """The file that defines it."""
+    tuning: Tuning | None = None
+    """What `settings` have from ``macr-local tune``; None where nothing was tuned."""
 
 
 def _check(name: str, value: object, ok: bool, want: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +15,7 @@ from macr_local.errors import DataError
 if TYPE_CHECKING:
     from macr_local.evaluation.datasets.survey import Survey
 
-CHECK_HELP = """Go through a data set as eval would, decode every image, and name each row that cannot be asked.
+CHECK_HELP = """Go through a data set as eval does, decode each image, and name each row that fails.
 
 DATA is a file (.tsv, .jsonl, .json, .parquet), a folder or a name (macr-local data list). Exit code 9 where
 something is wrong.
@@ -102,13 +102,14 @@ def _survey(source: str, *, decode: bool) -> Survey:
             click.echo("\r" + " " * 30 + "\r", err=True, nl=False)
 
 
+def _plain(found: Survey) -> dict[str, Any]:
+    plain = {one.name: getattr(found, one.name) for one in fields(found)}
+    return {**plain, "first": found.first.id if found.first is not None else None, "sound": found.sound}
+
+
 def _print(found: Survey, *, as_json: bool) -> None:
     if as_json:
-        plain: dict[str, Any] = asdict(found)
-        first = plain.pop("first")
-        plain["first"] = first["id"] if first else None
-        plain["sound"] = found.sound
-        say(json.dumps(plain))
+        say(json.dumps(_plain(found)))
         return
     say(visible(f"{found.name}  {found.path}".rstrip()))
     for name, value in found.identity.items():

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +11,12 @@ import click
 from macr_local.cli.console import report, say, verbose_option
 from macr_local.cli.interrupt import Interrupts
 from macr_local.cli.options import prompts_of, prompts_option, relay_options, settings_of
+from macr_local.cli.progress import run
 from macr_local.errors import Cancelled, DataError
 
 if TYPE_CHECKING:
     from macr_local.evaluation.result import Result
-    from macr_local.evaluation.runner import Evaluation, Plan, Progress
+    from macr_local.evaluation.runner import Plan
     from macr_local.settings import RelaySettings
 
 HELP = """Ask whole data sets, with one method or several, and keep every answer.
@@ -91,7 +89,7 @@ def eval(data: tuple[str, ...], **options: Any) -> None:
                 for one in opened:
                     evaluation = Evaluation(pool, one, chosen, settings, plan, Path(options["out"]))
                     interrupts.cancel = evaluation.stop
-                    _run(evaluation, one.name)
+                    run(evaluation, one.name)
                     if interrupts.happened:
                         raise _interrupted()
         except KeyboardInterrupt:
@@ -149,84 +147,6 @@ def _shard(text: str | None) -> tuple[int, int]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise click.UsageError(f'--shard is "{text}"; give the part and how many there are, such as 1/4')
     return int(match[1]), int(match[2])
-
-
-def _run(evaluation: Evaluation, name: str) -> None:
-    with ExitStack() as stack:
-        evaluation.run(stack.enter_context(_Bar(name)) if sys.stderr.isatty() else _Lines(name))
-
-
-class _Tally:
-    """How many answers so far are right, by the strict reading."""
-
-    def __init__(self) -> None:
-        self._right = self._judged = self._failed = 0
-
-    def take(self, progress: Progress) -> None:
-        from macr_local.evaluation.scoring import score
-
-        record = progress.record
-        if record is None:
-            return
-        if record.error:
-            self._failed += 1
-        else:
-            self._judged += 1
-            self._right += score(record.item, record.text, "strict").right
-
-    def __str__(self) -> str:
-        right = f"{self._right / self._judged:.3f} right" if self._judged else ""
-        return ", ".join(filter(None, (right, f"{self._failed} failed" if self._failed else "")))
-
-
-class _Bar:
-    """A progress bar on the terminal, with the time that is left and the share of right answers."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._tally, self._stack = name, _Tally(), ExitStack()
-        self._bar: Any = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def __call__(self, progress: Progress) -> None:
-        self._tally.take(progress)
-        if self._bar is None:
-            bar: Any = click.progressbar(
-                length=progress.total,
-                label=self._name,
-                file=sys.stderr,
-                show_pos=True,
-                show_eta=True,
-                item_show_func=lambda _: str(self._tally),
-            )
-            self._bar = self._stack.enter_context(bar)
-        self._bar.update(progress.done - self._bar.pos, str(self._tally))
-
-
-class _Lines:
-    """Without a terminal: a line now and then, so that a log shows that it lives."""
-
-    def __init__(self, name: str) -> None:
-        self._name, self._tally, self._last = name, _Tally(), 0.0
-
-    def __call__(self, progress: Progress) -> None:
-        self._tally.take(progress)
-        if progress.done < progress.total and time.monotonic() - self._last < 10:
-            return
-        self._last = time.monotonic()
-        new = progress.done - progress.resumed
-        left = f", {_time((progress.total - progress.done) * progress.seconds / new)} left" if new else ""
-        more = f", {self._tally}" if str(self._tally) else ""
-        say(f"{self._name}: {progress.done} of {progress.total}{left}{more}", err=True)
-
-
-def _time(seconds: float) -> str:
-    hours, rest = divmod(round(seconds), 3600)
-    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def _results(out: Path, dataset: str, methods: list[str]) -> list[Result]:

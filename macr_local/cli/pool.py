@@ -86,6 +86,9 @@ def _describe(entry: PoolEntry, members: tuple[MemberState, ...]) -> Iterator[st
     yield f"  defined in   {entry.source}"
     yield f"  calibration  {entry.calibration}"
     yield f"  settings     {_settings(asdict(entry.settings))}"
+    if (tuning := entry.tuning()) is not None:
+        chosen = f"window = {tuning.window}, threshold = {tuning.threshold:g}, cooldown = {tuning.cooldown}"
+        yield f"  tuned        {chosen} ({tuning.items} items of {tuning.data}, {tuning.date})"
     for member in members:
         yield ""
         yield member.name

@@ -21,6 +21,7 @@ COMMANDS = {
     "calibrate": ("macr_local.cli.calibrate", "Measure each member's own confidence (mu and sigma)."),
     "data": ("macr_local.cli.data", "List, show or check data sets."),
     "eval": ("macr_local.cli.eval", "Ask whole data sets, with one method or several."),
+    "tune": ("macr_local.cli.tune", "Choose w, tau and cooldown on data of your own."),
     "score": ("macr_local.cli.score", "Score the answers of a run again."),
     "report": ("macr_local.cli.report", "Make the paper's tables of runs."),
     "compare": ("macr_local.cli.compare", "Compare methods question by question."),

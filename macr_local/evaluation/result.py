@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,14 +48,15 @@ class Result:
     failed: tuple[Record, ...]
 
     @classmethod
-    def load(cls, folder: Path, scorer: Scorer) -> Result:
-        """Score the run in a folder.
+    def load(cls, folder: Path, scorer: Scorer, ids: Collection[str] | None = None) -> Result:
+        """Score the run in a folder, or some of its items.
 
         Raises:
             DataError: There is none, or it is damaged.
         """
         manifest = Manifest.load(folder)
-        return cls.of(manifest.dataset, manifest.method, read(folder), scorer)
+        records = (record for record in read(folder) if ids is None or record.item.id in ids)
+        return cls.of(manifest.dataset, manifest.method, records, scorer)
 
     @classmethod
     def of(cls, dataset: str, method: str, records: Iterable[Record], scorer: Scorer) -> Result:

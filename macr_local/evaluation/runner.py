@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from macr_local.errors import CapacityError, EngineError, ImageError
+from macr_local.errors import CapacityError, DataError, EngineError, ImageError
 from macr_local.evaluation.asking import Asking, ending, question
 from macr_local.evaluation.item import Item
 from macr_local.evaluation.manifest import Manifest
@@ -201,6 +201,7 @@ class Evaluation:
         )
         try:
             prompt = self._prompt(item)
+            self._refuse_tuned(item, prompt)
             with ExitStack() as stack:
                 stream = self._stream = stack.enter_context(relay.stream(prompt))
                 if self._stopped:  # between two answers, when there was no stream to cancel
@@ -219,6 +220,14 @@ class Evaluation:
         said = ending(item) if self._plan.ending is None else self._plan.ending
         asked = question(item, self._plan.asking)
         return Prompt.of(asked, list(item.images), ending=said)
+
+    def _refuse_tuned(self, item: Item, prompt: Prompt) -> None:
+        tuning = self._pool.spec.tuning
+        if tuning is not None and any(image.sha256 in tuning.images for image in prompt.images):
+            raise DataError(
+                f"{item.where} shows an image that the pool's settings were tuned on ({tuning.data})",
+                "Evaluate on other data, or tune again with --apart-from",
+            )
 
     def _writer(self, path: Path, relay: Relay, prompt: Prompt) -> TraceWriter:
         try:

@@ -67,9 +67,10 @@ def survey(data: DataSet, *, decode: bool, progress: Callable[[int], None] = lam
     Raises:
         DataError: The file cannot be read at all.
     """
-    in_file = isinstance(data, FileDataSet)
-    published = PUBLISHED.get(data.digests[1], "") if isinstance(data, FileDataSet) else ""
-    found = Survey(data.name, str(data.path) if in_file else "", dict(data.identity()), published)
+    path, published = "", ""
+    if isinstance(data, FileDataSet):
+        path, published = str(data.path), PUBLISHED.get(data.digests[1], "")
+    found = Survey(data.name, path, dict(data.identity()), published)
     ids: set[str] = set()
     clusters: set[str] = set()
     for item in data.items():
