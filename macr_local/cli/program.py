@@ -24,6 +24,7 @@ COMMANDS = {
     "tune": ("macr_local.cli.tune", "Choose w, tau and cooldown on data of your own."),
     "score": ("macr_local.cli.score", "Score the answers of a run again."),
     "report": ("macr_local.cli.report", "Make the paper's tables of runs."),
+    "export": ("macr_local.cli.export", "Write answers as a file of another harness."),
     "compare": ("macr_local.cli.compare", "Compare methods question by question."),
 }
 """Each command's module and one line about it; the module holds a click command of the same name."""

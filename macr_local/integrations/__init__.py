@@ -1,0 +1,1 @@
+"""Other harnesses that can ask a pool; each file imports its harness, and nothing here does."""
