@@ -15,6 +15,10 @@ from macr_local.evaluation.table import BASE, Row
 
 ABLATIONS = ("macr-fi", "macr-fs", "macr-ft")
 HOMOGENEOUS = ("roleplay", "tdh")
+_ORDER = (
+    "single", "cot", "ccot", "ddcot", "ddcot-original", "roleplay", "tdh", "vote", "vote-cot", "vote-paper",
+    "best-of", "hdmad", "macr", "macr-fi", "macr-fs", "macr-ft",
+)  # fmt: skip
 _NONE = "-"
 
 
@@ -145,14 +149,14 @@ def _notes(rows: Sequence[Row]) -> str:
 
 def _rank(rows: Sequence[Row]) -> Callable[[str], tuple[int, str, int]]:
     """Methods of one member first, member by member, as the paper has them."""
-    place = {method: number for number, method in enumerate(dict.fromkeys(row.method for row in rows))}
     members = list(dict.fromkeys(row.member for row in rows if row.strategy == BASE))
 
     def key(method: str) -> tuple[int, str, int]:
         strategy, _, member = method.partition(":")
+        place = _ORDER.index(strategy) if strategy in _ORDER else len(_ORDER)
         if not member or strategy.startswith("macr"):
-            return len(members), "", place[method]
-        return members.index(member) if member in members else len(members), member, place[method]
+            return len(members), "", place
+        return members.index(member) if member in members else len(members), member, place
 
     return key
 
