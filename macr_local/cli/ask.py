@@ -54,7 +54,6 @@ EPILOG = "Settings that are not given are those of the pool (macr-local pool sho
     default="relay",
     show_default=True,
     help="All by relay, one alone, or a choice among the answers of all.",
-    metavar="METHOD",
 )
 @click.option("--leader", metavar="MEMBER", help="Who answers where one does alone. Default: the first.")
 @prompts_option

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from macr_local.cli.console import say, verbose_option
 from macr_local.errors import DataError
+
+if TYPE_CHECKING:
+    from macr_local.evaluation.record import Record
 
 HELP = """Write a run's answers as a file of another harness, for its own scoring.
 
@@ -39,9 +43,11 @@ def export(run: Path, form: str, seed: int | None, out: Path) -> None:
     from macr_local.evaluation.run import read
 
     Manifest.load(run)  # says that there is no run
-    records = list(
-        {record.key: record for record in sorted(read(run), key=lambda one: not one.error)}.values()
-    )
+    kept: dict[tuple[str, int], Record] = {}
+    for record in read(run):
+        if record.key not in kept or not record.error:
+            kept[record.key] = record
+    records = list(kept.values())
     seeds = sorted({record.seed for record in records})
     if not seeds or (seed is not None and seed not in seeds):
         which = f" with seed {seed}" if seed is not None else ""
