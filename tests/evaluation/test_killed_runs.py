@@ -17,9 +17,9 @@ KILLS = 20
 
 
 def command(out: Path) -> list[str]:
-    words = ["eval", "scenes", "--pool", "tiny", "--strategy", "macr", "--strategy", "vote", "--limit", "40", "--ending"]
-    sampled = ["--temperature", "0.7", "--seeds", "2", "--max-tokens", "80", "--out"]
-    return [sys.executable, "-m", "macr_local", *words, "", *sampled, str(out)]
+    words = ["eval", "scenes", "--pool", "tiny", "--strategy", "macr", "--strategy", "vote", "--limit", "40"]
+    sampled = ["--temperature", "0.7", "--seeds", "2", "--max-tokens", "80"]
+    return [sys.executable, "-m", "macr_local", *words, *sampled, "--ending", "", "--out", str(out)]
 
 
 def answers(out: Path) -> dict[tuple[str, str, int], dict[str, Any]]:
