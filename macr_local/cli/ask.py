@@ -13,6 +13,7 @@ from macr_local.cli.interrupt import Interrupts
 from macr_local.cli.options import (
     ALONE,
     STRATEGIES,
+    names_of,
     prompts_of,
     prompts_option,
     relay_options,
@@ -93,7 +94,7 @@ def _answer(
     """Ask and show the answer; the exit code."""
     from macr_local.config import load_pool
 
-    spec = load_pool(options["pool"], _names(options["members"]))
+    spec = load_pool(options["pool"], names_of(options["members"]))
     settings = settings_of(spec.settings, options)
     with ExitStack() as stack:
         trace = stack.enter_context(Tracing(options["trace"])) if options["trace"] else None
@@ -128,10 +129,6 @@ def _answer(
     if shown.reason == "cancelled":
         return 130
     return IO_ERROR if trace is not None and trace.failed else 0
-
-
-def _names(members: str | None) -> list[str] | None:
-    return None if members is None else [name.strip() for name in members.split(",") if name.strip()]
 
 
 def _stops(options: dict[str, Any]) -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from macr_local.cli.console import say, verbose_option
+from macr_local.cli.options import scorer_option
 from macr_local.errors import DataError
 
 if TYPE_CHECKING:
@@ -31,13 +32,7 @@ macr-local compare runs --of macr
 @click.command(help=HELP)
 @click.argument("runs", nargs=-1, required=True, metavar="A B...", type=click.Path(path_type=Path))
 @click.option("--of", "method", metavar="METHOD", help="Compare this method with all others.")
-@click.option(
-    "--scorer",
-    type=click.Choice(["strict", "compat:vlmevalkit", "compat:mathvista"]),
-    default="strict",
-    show_default=True,
-    help="Whose judgement counts.",
-)
+@scorer_option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 @verbose_option
 def compare(runs: tuple[Path, ...], method: str | None, scorer: str, *, as_json: bool) -> None:

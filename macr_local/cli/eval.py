@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from macr_local.cli.console import report, say, verbose_option
-from macr_local.cli.interrupt import Interrupts
-from macr_local.cli.options import prompts_of, prompts_option, relay_options, settings_of
-from macr_local.cli.progress import run
-from macr_local.errors import Cancelled, DataError
+from macr_local.cli.console import say, verbose_option
+from macr_local.cli.options import names_of, prompts_of, prompts_option, relay_options, settings_of
+from macr_local.cli.progress import run_all
+from macr_local.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from macr_local.evaluation.result import Result
     from macr_local.evaluation.runner import Plan
+    from macr_local.pool import Pool
     from macr_local.settings import RelaySettings
 
 HELP = """Ask whole data sets, with one method or several, and keep every answer.
@@ -75,35 +77,20 @@ def eval(data: tuple[str, ...], **options: Any) -> None:
     from macr_local.evaluation.datasets import open_dataset
     from macr_local.evaluation.method import methods
     from macr_local.evaluation.runner import Evaluation
-    from macr_local.pool import Pool
 
-    spec = load_pool(options["pool"], _names(options["members"]))
+    spec = load_pool(options["pool"], names_of(options["members"]))
     settings = settings_of(spec.settings, options)
     chosen = methods(options["names"], [member.name for member in spec.members])
     plan = _plan(settings, options)
     opened = [open_dataset(one) for one in data]
-    with Interrupts() as interrupts:
-        interrupts.give_up = lambda: report(_interrupted())
-        try:
-            with Pool.open(spec) as pool:
-                for one in opened:
-                    evaluation = Evaluation(pool, one, chosen, settings, plan, Path(options["out"]))
-                    interrupts.cancel = evaluation.stop
-                    run(evaluation, one.name)
-                    if interrupts.happened:
-                        raise _interrupted()
-        except KeyboardInterrupt:
-            raise _interrupted() from None
+
+    def evaluations(pool: Pool) -> Iterator[tuple[str, Evaluation]]:
+        for one in opened:
+            yield one.name, Evaluation(pool, one, chosen, settings, plan, Path(options["out"]))
+
+    run_all(spec, evaluations, "The evaluation was interrupted")
     results = [_results(Path(options["out"]), one.name, [method.name for method in chosen]) for one in opened]
     _finish([result for each in results for result in each])
-
-
-def _names(members: str | None) -> list[str] | None:
-    return None if members is None else [name.strip() for name in members.split(",") if name.strip()]
-
-
-def _interrupted() -> Cancelled:
-    return Cancelled("The evaluation was interrupted", "Run the same command again to go on where it stopped")
 
 
 def _plan(settings: RelaySettings, options: dict[str, Any]) -> Plan:
@@ -168,9 +155,8 @@ def _finish(results: list[Result]) -> None:
             f"{name:{width}}  {len(result.judged):8,} {result.accuracy:7.3f} {result.unparsed:7.3f} "
             f"{result.tokens:8.1f} {result.written:8.1f}"
         )
+    from macr_local.evaluation.result import unanswered
+
     failed = [record for result in results for record in result.failed]
     if failed:
-        raise DataError(
-            f"{len(failed)} items could not be answered, such as {failed[0].item.where}: {failed[0].error}",
-            "They are not counted as wrong; mend them and run the same command again",
-        )
+        raise unanswered(failed, "They are not counted as wrong; mend them and run the same command again")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from macr_local.evaluation.score import Scorer
 from macr_local.settings import BidMode, Boundary, Confidence, RelaySettings, Sampling, Selection, Trigger
 
 if TYPE_CHECKING:
@@ -66,6 +67,20 @@ prompts_option = click.option(
     metavar="FILE",
     help="Your own words for methods of several calls (TOML).",
 )
+
+
+scorer_option = click.option(
+    "--scorer",
+    type=click.Choice(get_args(Scorer)),
+    default="strict",
+    show_default=True,
+    help="Whose judgement counts.",
+)
+
+
+def names_of(members: str | None) -> list[str] | None:
+    """The names in --members; None where it is not given, which is all."""
+    return None if members is None else [name.strip() for name in members.split(",") if name.strip()]
 
 
 def prompts_of(options: Mapping[str, Any]) -> Prompts:

@@ -9,10 +9,46 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from macr_local.cli.console import say
+from macr_local.cli.console import report, say
+from macr_local.cli.interrupt import Interrupts
+from macr_local.errors import Cancelled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from macr_local.evaluation.runner import Evaluation, Progress
+    from macr_local.pool import Pool
+    from macr_local.specs import PoolSpec
+
+
+def run_all(
+    spec: PoolSpec, evaluations: Callable[[Pool], Iterable[tuple[str, Evaluation]]], interrupted: str
+) -> None:
+    """Open a pool and run evaluations on it, one after the other; Ctrl-C ends after what is written.
+
+    Args:
+        spec: The pool.
+        evaluations: Gives names, as they are shown, and evaluations.
+        interrupted: What to say after Ctrl-C.
+
+    Raises:
+        Cancelled: There was one.
+        MacrError: What `Pool.open` and `Evaluation.run` raise.
+    """
+    from macr_local.pool import Pool
+
+    stopped = Cancelled(interrupted, "Run the same command again to go on where it stopped")
+    with Interrupts() as interrupts:
+        interrupts.give_up = lambda: report(stopped)
+        try:
+            with Pool.open(spec) as pool:
+                for name, evaluation in evaluations(pool):
+                    interrupts.cancel = evaluation.stop
+                    run(evaluation, name)
+                    if interrupts.happened:
+                        raise stopped
+        except KeyboardInterrupt:
+            raise stopped from None
 
 
 def run(evaluation: Evaluation, name: str) -> None:

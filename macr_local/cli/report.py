@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from macr_local.cli.console import say, verbose_option
+from macr_local.cli.options import scorer_option
 from macr_local.errors import DataError
 
 HELP = """Make the paper's tables of runs: accuracy, tokens and benefit per cost, ablations, single members.
@@ -21,13 +22,7 @@ macr-local report runs --out runs
 
 @click.command(help=HELP)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option(
-    "--scorer",
-    type=click.Choice(["strict", "compat:vlmevalkit", "compat:mathvista"]),
-    default="strict",
-    show_default=True,
-    help="Whose judgement the accuracy is.",
-)
+@scorer_option
 @click.option(
     "--ibc-average",
     type=click.Choice(["paper", "mean", "pooled"]),

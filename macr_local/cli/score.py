@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from macr_local.cli.console import say, verbose_option
-from macr_local.errors import DataError
 
 if TYPE_CHECKING:
     from macr_local.evaluation.result import Result
@@ -33,21 +32,19 @@ macr-local score runs/scenes/macr --by family
 @verbose_option
 def score(runs: tuple[Path, ...], group: str | None, *, rules: bool, as_json: bool) -> None:
     """Score runs; see `HELP`."""
-    from macr_local.evaluation.result import Result
+    from macr_local.evaluation.result import unanswered
     from macr_local.evaluation.run import folders
-    from macr_local.evaluation.score import SCORERS
+    from macr_local.evaluation.table import Scored
 
-    found = [Result.load(folder, scorer) for folder in folders(runs) for scorer in SCORERS]
+    found = [result for folder in folders(runs) for result in Scored.load(folder).by.values()]
     if as_json:
         say(json.dumps([_plain(result) for result in found]))
     else:
         _show(found, group, rules=rules)
     failed = {record.key: record for result in found for record in result.failed}
     if failed:
-        first = next(iter(failed.values()))
-        raise DataError(
-            f"{len(failed)} items could not be answered, such as {first.item.where}: {first.error}",
-            "They are not counted as wrong; run macr-local eval again to ask them",
+        raise unanswered(
+            failed.values(), "They are not counted as wrong; run macr-local eval again to ask them"
         )
 
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from macr_local.cli.console import report, say, verbose_option
-from macr_local.cli.interrupt import Interrupts
-from macr_local.cli.options import relay_options, settings_of
-from macr_local.cli.progress import run
-from macr_local.errors import Cancelled, DataError
+from macr_local.cli.console import say, verbose_option
+from macr_local.cli.options import names_of, relay_options, settings_of
+from macr_local.cli.progress import run_all
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from macr_local.evaluation.tuning import Choice, Setting
+    from macr_local.pool import Pool
 
 HELP = """Choose w, tau and cooldown for a pool, by asking DATA with every combination.
 
@@ -82,16 +83,13 @@ def tune(source: str, **options: Any) -> None:
     """Tune a pool; see `HELP`."""
     from macr_local.config import load_pool
     from macr_local.evaluation.datasets import open_dataset
-    from macr_local.evaluation.result import Result
+    from macr_local.evaluation.result import Result, unanswered
     from macr_local.evaluation.runner import Evaluation, Plan, safe
     from macr_local.evaluation.selection import Selection
     from macr_local.evaluation.tuning import Setting, apart, choose, grid, pixels
-    from macr_local.pool import Pool
     from macr_local.tuning import Tuning, digests
 
-    members = options["members"]
-    names = [name.strip() for name in members.split(",") if name.strip()] if members else None
-    spec = load_pool(options["pool"], names)
+    spec = load_pool(options["pool"], names_of(options["members"] or None))
     if spec.calibration is None:
         raise click.UsageError("The pool names no calibration folder, where the choice would be kept")
     settings = settings_of(spec.settings, options)
@@ -111,18 +109,12 @@ def tune(source: str, **options: Any) -> None:
     for other in options["others"]:
         apart(images, open_dataset(other))
     methods = [one.method for one in settings_tried]
-    with Interrupts() as interrupts:
-        interrupts.give_up = lambda: report(_interrupted())
-        try:
-            # What was tuned on before may be tuned on again.
-            with Pool.open(replace(spec, tuning=None)) as pool:
-                evaluation = Evaluation(pool, data, methods, settings, plan, options["out"])
-                interrupts.cancel = evaluation.stop
-                run(evaluation, f"tuning on {data.name}")
-                if interrupts.happened:
-                    raise _interrupted()
-        except KeyboardInterrupt:
-            raise _interrupted() from None
+
+    def evaluations(pool: Pool) -> Iterator[tuple[str, Evaluation]]:
+        yield f"tuning on {data.name}", Evaluation(pool, data, methods, settings, plan, options["out"])
+
+    # What was tuned on before may be tuned on again.
+    run_all(replace(spec, tuning=None), evaluations, "Tuning was interrupted")
     folder = options["out"] / safe(data.name)
     judged = [(one, Result.load(folder / safe(str(one)), "strict", wanted)) for one in settings_tried]
     choice = choose(judged, before)
@@ -147,15 +139,7 @@ def tune(source: str, **options: Any) -> None:
         _show(choice, kept)
     failed = {record.key: record for _, result in judged for record in result.failed}
     if failed:
-        first = next(iter(failed.values()))
-        raise DataError(
-            f"{len(failed)} items could not be answered, such as {first.item.where}: {first.error}",
-            "They are left out; mend them and run the same command again",
-        )
-
-
-def _interrupted() -> Cancelled:
-    return Cancelled("Tuning was interrupted", "Run the same command again to go on where it stopped")
+        raise unanswered(failed.values(), "They are left out; mend them and run the same command again")
 
 
 def _evidence(choice: Choice) -> dict[str, Any]:

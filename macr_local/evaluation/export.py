@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from macr_local.errors import DataError
 from macr_local.evaluation.item import Item
@@ -15,7 +15,6 @@ from macr_local.evaluation.record import Record
 from macr_local.evaluation.result import Result
 from macr_local.evaluation.score import Scorer
 
-Form = Literal["vlmevalkit-tsv", "vlmevalkit-json", "vlmevalkit-xlsx", "lmms-eval"]
 CELL = 32_767
 """Characters that a cell of a spreadsheet holds; longer answers are cut there."""
 
@@ -117,7 +116,7 @@ def _extra(record: Record) -> dict[str, Any]:
         "seed": record.seed,
         "finish_reason": record.finish_reason,
         "tokens": total.tokens,
-        "written": total.committed + total.discarded,
+        "written": total.written,
         "relays": record.relays,
         "handovers": record.handovers,
     }

@@ -49,3 +49,8 @@ class Item:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     row: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
+
+    @property
+    def cluster_or_id(self) -> str:
+        """What counts as one independent case: the item's cluster, or the item itself."""
+        return self.cluster or self.id

@@ -10,15 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from macr_local.evaluation.method import known
 from macr_local.evaluation.statistics.estimate import Estimate
 from macr_local.evaluation.table import BASE, Row
 
 ABLATIONS = ("macr-fi", "macr-fs", "macr-ft")
 HOMOGENEOUS = ("roleplay", "tdh")
-_ORDER = (
-    "single", "cot", "ccot", "ddcot", "ddcot-original", "roleplay", "tdh", "vote", "vote-cot", "vote-paper",
-    "best-of", "hdmad", "macr", "macr-fi", "macr-fs", "macr-ft",
-)  # fmt: skip
 _NONE = "-"
 
 
@@ -150,10 +147,11 @@ def _notes(rows: Sequence[Row]) -> str:
 def _rank(rows: Sequence[Row]) -> Callable[[str], tuple[int, str, int]]:
     """Methods of one member first, member by member, as the paper has them."""
     members = list(dict.fromkeys(row.member for row in rows if row.strategy == BASE))
+    order = known()
 
     def key(method: str) -> tuple[int, str, int]:
         strategy, _, member = method.partition(":")
-        place = _ORDER.index(strategy) if strategy in _ORDER else len(_ORDER)
+        place = order.index(strategy) if strategy in order else len(order)
         if not member or strategy.startswith("macr"):
             return len(members), "", place
         return members.index(member) if member in members else len(members), member, place

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from macr_local.errors import DataError
 from macr_local.evaluation.item import Item
 from macr_local.evaluation.manifest import Manifest
 from macr_local.evaluation.record import Record
@@ -15,6 +16,7 @@ from macr_local.evaluation.run import read
 from macr_local.evaluation.score import UNSCORED, Score, Scorer
 from macr_local.evaluation.scoring import score
 from macr_local.evaluation.scoring.hallusionbench import Ratings, ratings
+from macr_local.evaluation.statistics.estimate import Estimate, share
 
 Judge = Callable[[Item, str, Scorer], Score]
 
@@ -86,6 +88,12 @@ class Result:
         return self._mean(lambda one: one.score.right)
 
     @property
+    def interval(self) -> Estimate:
+        """The same with its 95 % interval, from a bootstrap over clusters; there is an answer."""
+        clusters = [one.record.item.cluster_or_id for one in self.judged]
+        return share(clusters, [one.score.right for one in self.judged])
+
+    @property
     def accuracies(self) -> Mapping[int, float]:
         """Share of right answers with each seed."""
         right: dict[int, list[bool]] = {}
@@ -122,7 +130,7 @@ class Result:
     @property
     def written(self) -> float | None:
         """Tokens written for an answer, lost bids and answers that were not taken among them."""
-        return self._mean(lambda one: one.record.total.committed + one.record.total.discarded)
+        return self._mean(lambda one: one.record.total.written)
 
     def by_group(self, group: str) -> Mapping[str, tuple[int, float]]:
         """Answers and share of right ones for each value of a group; an item may be in several."""
@@ -134,3 +142,11 @@ class Result:
 
     def _mean(self, value: Callable[[Judged], float]) -> float | None:
         return sum(map(value, self.judged)) / len(self.judged) if self.judged else None
+
+
+def unanswered(failed: Collection[Record], fix: str) -> DataError:
+    """What to say where items could not be answered."""
+    first = next(iter(failed))
+    return DataError(
+        f"{len(failed)} items could not be answered, such as {first.item.where}: {first.error}", fix
+    )

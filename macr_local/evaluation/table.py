@@ -11,11 +11,10 @@ from statistics import fmean, stdev
 import numpy as np
 
 from macr_local.evaluation.manifest import Manifest
-from macr_local.evaluation.record import Record
-from macr_local.evaluation.result import Judged, Result
+from macr_local.evaluation.result import Result
 from macr_local.evaluation.run import read
 from macr_local.evaluation.score import SCORERS, Scorer
-from macr_local.evaluation.statistics.estimate import Estimate, Floats, Sums, share
+from macr_local.evaluation.statistics.estimate import Estimate, Floats, Sums
 from macr_local.evaluation.statistics.ibc import Average, Point, ibc, ibc_of_pool, standing
 
 BASE = "single"
@@ -90,13 +89,9 @@ class Scored:
         Raises:
             DataError: There is none, or it is damaged.
         """
-        manifest = Manifest.load(folder)
-        return cls.of(manifest.dataset, manifest.method, list(read(folder)))
-
-    @classmethod
-    def of(cls, dataset: str, method: str, records: Sequence[Record]) -> Scored:
-        """Score records."""
-        return cls(dataset, method, {s: Result.of(dataset, method, records, s) for s in SCORERS})
+        manifest, records = Manifest.load(folder), list(read(folder))
+        name, method = manifest.dataset, manifest.method
+        return cls(name, method, {scorer: Result.of(name, method, records, scorer) for scorer in SCORERS})
 
 
 def rows(runs: Iterable[Scored], scorer: Scorer = "strict", average: Average = "paper") -> list[Row]:
@@ -146,7 +141,7 @@ def _row(run: Scored, scorer: Scorer, bases: Sequence[Result], average: Average)
         seeds=len(result.seeds),
         accuracy=fmean(each),
         deviation=stdev(each) if len(each) > 1 else None,
-        interval=share([_cluster(one) for one in result.judged], [one.score.right for one in result.judged]),
+        interval=result.interval,
         other=other,
         unparsed=result.unparsed or 0.0,
         unscored=result.unscored,
@@ -162,10 +157,6 @@ def _row(run: Scored, scorer: Scorer, bases: Sequence[Result], average: Average)
 
 def _point(result: Result) -> Point:
     return Point(100 * fmean(result.accuracies.values()), result.tokens or 0.0)
-
-
-def _cluster(one: Judged) -> str:
-    return one.record.item.cluster or one.record.item.id
 
 
 def _ratings(result: Result) -> dict[str, float]:
@@ -196,4 +187,4 @@ def _ibc_interval(result: Result, bases: Sequence[Result]) -> Estimate:
         slopes = np.where(costs > 0, gains / np.where(costs > 0, costs, 1), np.nan)
         return np.asarray(slopes.mean(-1) * 1e6)
 
-    return Sums([_cluster(found[0][key]) for key in common], columns).estimate(statistic)
+    return Sums([found[0][key].record.item.cluster_or_id for key in common], columns).estimate(statistic)

@@ -10,7 +10,7 @@ from macr_local.errors import DataError, ImageError
 from macr_local.evaluation.datasets.dataset import DataSet
 from macr_local.evaluation.method import Method
 from macr_local.evaluation.result import Result
-from macr_local.evaluation.statistics.estimate import Estimate, share
+from macr_local.evaluation.statistics.estimate import Estimate
 from macr_local.evaluation.statistics.paired import Comparison, compare
 from macr_local.images import load
 from macr_local.settings import RelaySettings
@@ -130,5 +130,4 @@ def apart(tuned: Collection[str], data: DataSet) -> None:
 def _trial(setting: Setting, result: Result) -> Trial:
     if not result.judged or result.written is None:
         raise DataError(f"No answer with {setting} could be judged", "Give data with right answers")
-    clusters = [one.record.item.cluster or one.record.item.id for one in result.judged]
-    return Trial(setting, share(clusters, [one.score.right for one in result.judged]), result.written)
+    return Trial(setting, result.interval, result.written)

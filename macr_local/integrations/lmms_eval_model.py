@@ -70,6 +70,6 @@ class MacrLocal(lmms):  # type: ignore[misc]
         total = answer.total
         counts = TokenCounts(
             input_tokens=total.prompt_text + total.prompt_image,
-            output_tokens=total.committed + total.discarded,
+            output_tokens=total.written,
         )
         return GenerationResult(answer.text, counts)

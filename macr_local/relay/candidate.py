@@ -13,7 +13,7 @@ from macr_local.relay.events import Bid
 from macr_local.relay.policies import Rank
 from macr_local.relay.seat import Seat
 from macr_local.relay.transcript import Transcript
-from macr_local.settings import RelaySettings
+from macr_local.settings import RelaySettings, Sampling
 
 
 class Candidate:
@@ -58,8 +58,9 @@ class Candidate:
         self._reading = transcript.reading(seat.member.opens_thought)
         self._place = seat.place if draw is None else draw
         self._draw = seeds.stream(settings.seed, seat.name, round, "bid", draw or 0)
-        hot = replace(settings.sampling, temperature=settings.draw_temperature)
-        self._sampling = None if draw is None else hot
+        self._sampling: Sampling | None = None
+        if draw is not None:
+            self._sampling = replace(settings.sampling, temperature=settings.draw_temperature)
 
     @property
     def stands(self) -> bool:

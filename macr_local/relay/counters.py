@@ -36,7 +36,12 @@ class Counters:
     @property
     def tokens(self) -> int:
         """The paper's "Tokens": the prompt once, and every token written."""
-        return self.prompt_text + self.prompt_image + self.committed + self.discarded
+        return self.prompt_text + self.prompt_image + self.written
+
+    @property
+    def written(self) -> int:
+        """Tokens it wrote, whether they joined the answer or not."""
+        return self.committed + self.discarded
 
     @property
     def work_ratio(self) -> float | None:

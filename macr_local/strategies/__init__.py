@@ -5,6 +5,7 @@ from __future__ import annotations
 from macr_local.errors import ConfigError
 from macr_local.strategies import best_of, ccot, cot, ddcot, hdmad, relay, roleplay, single, tdh, vote
 from macr_local.strategies.case import Case, Strategy
+from macr_local.strategies.chain import alone
 from macr_local.strategies.prompts import Prompts
 
 __all__ = ["ALONE", "STRATEGIES", "WORDS", "Case", "Prompts", "Strategy", "strategy"]
@@ -12,11 +13,11 @@ __all__ = ["ALONE", "STRATEGIES", "WORDS", "Case", "Prompts", "Strategy", "strat
 STRATEGIES: dict[str, Strategy] = {
     "relay": relay.run,
     "single": single.run,
-    "cot": cot.run,
-    "ccot": ccot.run,
-    "ddcot": ddcot.run,
-    "ddcot-original": ddcot.run_original,
-    "roleplay": roleplay.run,
+    "cot": alone(cot.plan),
+    "ccot": alone(ccot.plan),
+    "ddcot": alone(ddcot.plan),
+    "ddcot-original": alone(ddcot.original),
+    "roleplay": alone(roleplay.plan),
     "tdh": tdh.run,
     "vote": vote.run,
     "vote-cot": vote.run_cot,

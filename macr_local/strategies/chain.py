@@ -13,7 +13,7 @@ from macr_local.relay.confidence import Calibration
 from macr_local.relay.controller import Controller
 from macr_local.relay.counters import Counters
 from macr_local.relay.events import Answered, Event, Finished, Started
-from macr_local.strategies.case import Case
+from macr_local.strategies.case import Case, Strategy
 from macr_local.strategies.final import final
 from macr_local.strategies.plan import Brief, Plan, Planner, Step
 
@@ -102,7 +102,7 @@ class Chain:
     def _account(self) -> Counters:
         """Book the call that has ended: none of its tokens is part of the answer."""
         total = self.counters
-        self._spent = replace(total, committed=0, discarded=total.committed + total.discarded)
+        self._spent = replace(total, committed=0, discarded=total.written)
         self._call = None
         return self._spent
 
@@ -157,7 +157,7 @@ class WholeAnswer:
         counted = self.chain.counters
         if chosen:
             return counted
-        return replace(counted, committed=0, discarded=counted.committed + counted.discarded)
+        return replace(counted, committed=0, discarded=counted.written)
 
     def told(self, calibration: Calibration | None) -> Answered:
         """The answer, put together; it has an end."""
@@ -178,15 +178,16 @@ class WholeAnswer:
         )
 
 
-def alone(case: Case, planner: Planner) -> Iterator[Event]:
-    """The leader answers by a plan.
+def alone(planner: Planner) -> Strategy:
+    """The strategy in which the leader answers by a plan.
 
-    Raises:
-        ConfigError: The pool has no member of the leader's name.
-        MacrError: See `Controller.run`.
+    It raises ConfigError where the pool has no member of the leader's name, and what `Controller.run` raises.
     """
-    plan = planner(Brief(case.prompt, case.prompts))
-    return Chain(case, case.lead, plan, time.monotonic()).run()
+
+    def run(case: Case) -> Iterator[Event]:
+        return Chain(case, case.lead, planner(Brief(case.prompt, case.prompts)), time.monotonic()).run()
+
+    return run
 
 
 def _clock_since(began: float) -> Callable[[], float]:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from macr_local.relay.events import Event
-from macr_local.strategies.case import Case
-from macr_local.strategies.chain import alone
 from macr_local.strategies.plan import Brief, Plan, Step
 
 MOST = 10
@@ -46,23 +42,3 @@ def pairs(text: str) -> list[tuple[str, str]]:
 def is_uncertain(answer: str) -> bool:
     """Whether an answer has to be looked up in the image."""
     return not answer.strip() or bool(_UNCERTAIN.search(answer))
-
-
-def run(case: Case) -> Iterator[Event]:
-    """Answer with the leader, in two calls.
-
-    Raises:
-        ConfigError: The pool has no member of the leader's name.
-        MacrError: See `Controller.run`.
-    """
-    return alone(case, plan)
-
-
-def run_original(case: Case) -> Iterator[Event]:
-    """Answer with the leader, in the original's calls.
-
-    Raises:
-        ConfigError: The pool has no member of the leader's name.
-        MacrError: See `Controller.run`.
-    """
-    return alone(case, original)

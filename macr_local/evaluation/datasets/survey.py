@@ -87,7 +87,7 @@ def survey(data: DataSet, *, decode: bool, progress: Callable[[int], None] = lam
         found.images += len(item.images)
         found.labelled += bool(item.answer)
         found.kinds[item.answer_type] += 1
-        clusters.add(item.cluster or item.id)
+        clusters.add(item.cluster_or_id)
         for group, values in item.groups.items():
             found.groups.setdefault(group, Counter()).update(values)
     found.clusters = len(clusters)

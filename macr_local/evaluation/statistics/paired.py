@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from macr_local.errors import DataError
 from macr_local.evaluation.result import Judged, Result
@@ -86,7 +86,7 @@ def compare(first: Result, second: Result) -> Comparison:
             "Run both with the same --limit, --ids and --seeds",
         )
     pairs = [(ours[key], theirs[key]) for key in common]
-    clusters = [one.record.item.cluster or one.record.item.id for one, _ in pairs]
+    clusters = [one.record.item.cluster_or_id for one, _ in pairs]
     items: dict[str, int] = {}
     for item, _ in common:
         items[item] = items.get(item, 0) + 1
@@ -110,7 +110,7 @@ def compare(first: Result, second: Result) -> Comparison:
             for seed in seeds
         },
         tokens=_ratio(clusters, pairs, lambda one: one.record.total.tokens),
-        written=_ratio(clusters, pairs, lambda one: one.record.total.committed + one.record.total.discarded),
+        written=_ratio(clusters, pairs, lambda one: one.record.total.written),
     )
 
 
@@ -142,11 +142,7 @@ def sign_flip(clusters: Sequence[Hashable], gains: Sequence[float], seed: int = 
 
 def mcnemar(first: int, second: int) -> float:
     """The exact two-sided p of McNemar's test: of b + c discordant answers, b or fewer on one side."""
-    count, fewer = first + second, min(first, second)
-    if not count:
-        return 1.0
-    tail = sum(math.comb(count, k) for k in range(fewer + 1))
-    return min(1.0, 2 * tail / 2**count) if 2 * fewer < count else 1.0
+    return float(stats.binomtest(first, first + second).pvalue) if first + second else 1.0
 
 
 def holm(ps: Sequence[float]) -> list[float]:
