@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from macr_local.relay import events
+from macr_local.relay.boundaries import goes_on
 from macr_local.relay.events import Event
-from macr_local.relay.policies import goes_on
 from macr_local.settings import RelaySettings
 from macr_local.tiny.scenes.chain import WORDS, Kind
 from macr_local.tiny.scenes.knowledge import topic_of

@@ -13,7 +13,7 @@ from benchmarks.quality.mechanism import Mechanism, observe
 from benchmarks.quality.task import scenes
 from benchmarks.quality.trial import Method, live, who_knows
 from macr_local import Pool
-from macr_local.relay import policies
+from macr_local.relay import boundaries, policies
 from macr_local.relay.events import Bid, BidOpened, BidReason, Event, Relayed, Token
 from macr_local.settings import RelaySettings
 from macr_local.tiny.scenes.examination import Item, examination
@@ -320,7 +320,7 @@ def test_what_is_watched_is_what_the_relay_judges(
     fired: list[bool] = []
 
     def alarm(settings: RelaySettings, token: Any, mean: Any, z: Any, written: bytes) -> Any:
-        begins = settings.boundary == "token" or not policies.goes_on(written, token.text)
+        begins = settings.boundary == "token" or not boundaries.goes_on(written, token.text)
         judged.append(z is not None and settings.trigger == "confidence" and begins)
         found = real(settings, token, mean, z, written)
         fired.append(found is not None and found.reason == "confidence")

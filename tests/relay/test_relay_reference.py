@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, event, example, given, settings
 from reference import Model, relay
-from worlds import run, worlds
+from worlds import build, run, worlds
 
 from macr_local.relay.answer import collect
 from macr_local.relay.events import Bid, BidOpened, Event, Finished, Relayed, Token
@@ -19,6 +19,7 @@ thorough = settings(max_examples=250, deadline=None, suppress_health_check=[Heal
 
 @thorough
 @given(worlds())
+@example(build(37069))  # a Latin letter after U+29F60, an ideograph beyond the first plane
 def test_every_decision_is_that_of_the_naive_relay_to_the_last_bit(world: World) -> None:
     pool, chosen = world
     events = run(pool, chosen)
