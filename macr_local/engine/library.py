@@ -49,7 +49,7 @@ def _log(level: int, text: bytes, _data: int) -> None:
     if level != _CONTINUE:
         _lines.level = _LEVELS.get(level, logging.INFO)
     *whole, _lines.text = (_lines.text + text.decode("utf-8", "replace")).split("\n")
-    for line in whole:
+    for line in filter(str.strip, whole):
         logger.log(_lines.level, "%s", line)
         if _lines.level >= logging.ERROR and _lines.complaints is not None:
             _lines.complaints.append(line.strip())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from itertools import count
+from typing import Any, Literal, NamedTuple
 
 from macr_local.config import load_pool
 from macr_local.errors import ConfigError
@@ -18,6 +19,28 @@ from macr_local.settings import RelaySettings, Sampling
 
 _SAMPLING = tuple(field.name for field in fields(Sampling))
 _RELAY = tuple(field.name for field in fields(RelaySettings) if field.name not in ("sampling", "stop"))
+
+
+class Part(NamedTuple):
+    """A piece of a message as harnesses write them."""
+
+    kind: Literal["text", "image"]
+    value: ImageSource
+    """The text, or an image in any form that `macr_local.images.load` takes."""
+
+
+def laid_out(parts: Sequence[Part]) -> tuple[str, list[ImageSource]]:
+    """A message's text and its images.
+
+    Members see images before the question. Where a message has one behind a text, as MMMU's do, ``<image N>``
+    stands at the place of each, so that it is still known which one is meant.
+    """
+    images = [part.value for part in parts if part.kind == "image"]
+    if all(part.kind == "image" for part in parts[: len(images)]):
+        return "\n".join(str(part.value) for part in parts[len(images) :]), images
+    numbers = count(1)
+    pieces = (str(p.value) if p.kind == "text" else f"<image {next(numbers)}>" for p in parts)
+    return "\n".join(pieces), images
 
 
 class Asker:
@@ -49,22 +72,23 @@ class Asker:
         return self._method
 
     def ask(
-        self, text: str, images: Sequence[ImageSource] = (), given: Mapping[str, Any] | None = None
+        self, parts: Sequence[Part], given: Mapping[str, Any] | None = None, system: str | None = None
     ) -> Answer:
         """Ask one question.
 
         Args:
-            text: The question.
-            images: Its images, in order.
+            parts: Its texts and images, in order.
             given: Settings of this question alone, in a harness's words: max_new_tokens, temperature, top_p,
                 top_k, do_sample, until, seed. Others are passed over.
+            system: A system prompt instead of the members' own.
 
         Raises:
             MacrError: It cannot be answered.
         """
         settings = _as_harness_says(self._settings, given or {})
         relay = Relay(self._pool, settings, strategy=self._method.strategy, leader=self._method.leader)
-        return relay.ask(Prompt.of(text, list(images)))
+        text, images = laid_out(parts)
+        return relay.ask(Prompt.of(text, images, system=system))
 
     def close(self) -> None:
         """Free the models."""

@@ -9,7 +9,7 @@ from lmms_eval.api.model import lmms
 from lmms_eval.protocol import ChatMessages
 
 from macr_local.errors import ConfigError
-from macr_local.integrations.asker import Asker
+from macr_local.integrations.asker import Asker, Part
 
 
 class MacrLocal(lmms):  # type: ignore[misc]
@@ -61,12 +61,19 @@ class MacrLocal(lmms):  # type: ignore[misc]
     def _generate(self, request: Any) -> Any:
         # Newer versions put the context's text before the five values that older ones give.
         to_messages, kwargs, doc_id, task, split = request.args[-5:]
-        messages = ChatMessages(messages=to_messages(self.task_dict[task][split][doc_id]))
-        images, videos, audios = messages.extract_media()
-        if videos or audios:
-            raise ConfigError(f"{task} {doc_id} holds video or audio", "Choose tasks with images only")
-        texts = [part.text for one in messages.messages for part in one.content if part.type == "text"]
-        answer = self._asker.ask("\n".join(texts), images, kwargs)
+        messages = ChatMessages(messages=to_messages(self.task_dict[task][split][doc_id])).messages
+        if any(message.role == "assistant" for message in messages):
+            raise ConfigError(f"{task} {doc_id} holds turns of an assistant", "Choose tasks of one question")
+        asked = [part for message in messages if message.role == "user" for part in message.content]
+        if others := sorted({part.type for part in asked} - {"text", "image"}):
+            raise ConfigError(
+                f"{task} {doc_id} holds {', '.join(others)}", "Choose tasks with texts and images only"
+            )
+        told = [part.text for message in messages if message.role == "system" for part in message.content]
+        parts = [
+            Part("image", part.url) if part.type == "image" else Part("text", part.text) for part in asked
+        ]
+        answer = self._asker.ask(parts, kwargs, system="\n".join(told) or None)
         total = answer.total
         counts = TokenCounts(
             input_tokens=total.prompt_text + total.prompt_image,

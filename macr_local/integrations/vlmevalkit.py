@@ -15,7 +15,7 @@ from vlmeval import config
 from vlmeval.vlm.base import BaseModel
 
 from macr_local.errors import ConfigError
-from macr_local.integrations.asker import Asker
+from macr_local.integrations.asker import Asker, Part
 
 NAME = "macr-local"
 
@@ -51,11 +51,12 @@ class MacrLocal(BaseModel):  # type: ignore[misc]
             MacrError: It cannot be answered.
         """
         kinds = {part["type"] for part in message}
-        if not kinds <= {"text", "image"}:
-            raise ConfigError(f"{dataset} holds {', '.join(sorted(kinds))}", "Choose data with images only")
-        texts = [part["value"] for part in message if part["type"] == "text"]
-        images = [part["value"] for part in message if part["type"] == "image"]
-        return self._asker.ask("\n".join(texts), images).text
+        if others := sorted(kinds - {"text", "image"}):
+            raise ConfigError(
+                f"{dataset} holds {', '.join(others)}", "Choose data with texts and images only"
+            )
+        parts = [Part("image" if part["type"] == "image" else "text", part["value"]) for part in message]
+        return self._asker.ask(parts).text
 
 
 def register(name: str = NAME, **arguments: Any) -> None:
