@@ -36,7 +36,8 @@ def score(runs: tuple[Path, ...], group: str | None, *, rules: bool, as_json: bo
     from macr_local.evaluation.run import folders
     from macr_local.evaluation.table import Scored
 
-    found = [result for folder in folders(runs) for result in Scored.load(folder).by.values()]
+    every = [result for folder in folders(runs) for result in Scored.load(folder).by.values()]
+    found = [result for result in every if result.applies]
     if as_json:
         say(json.dumps([_plain(result) for result in found]))
     else:
@@ -50,14 +51,14 @@ def score(runs: tuple[Path, ...], group: str | None, *, rules: bool, as_json: bo
 
 def _show(results: list[Result], group: str | None, *, rules: bool) -> None:
     width = max(len(_name(result)) for result in results)
-    say(f"{'':{width}}  {'answers':>8} {'right':>7} {'unread':>7}   each seed")
+    say(f"{'':{width}}  {'answers':>8} {'right':>7} {'unread':>7} {'unscored':>9}   each seed")
     for result in results:
         if result.accuracy is None:
             say(f"{_name(result):{width}}  {_nothing(result)}")
             continue
         seeds = " ".join(f"{share:.3f}" for share in result.accuracies.values())
-        count = len(result.judged)
-        say(f"{_name(result):{width}}  {count:8,} {result.accuracy:7.3f} {result.unparsed:7.3f}   {seeds}")
+        shares = f"{result.accuracy:7.3f} {result.unparsed:7.3f}"
+        say(f"{_name(result):{width}}  {len(result.judged):8,} {shares} {result.unscored:9,}   {seeds}")
         _ratings(result, width)
         if group is not None:
             for value, (number, share) in result.by_group(group).items():
@@ -75,7 +76,8 @@ def _ratings(result: Result, width: int) -> None:
 
 def _nothing(result: Result) -> str:
     if result.unscored:
-        return f"says nothing about {result.unscored:,} answers: it would need a judge, or the right answers"
+        why = ", ".join(f"{count:,} {reason}" for reason, count in result.passed_over.items())
+        return f"says nothing about these answers ({why})"
     return "no answer"
 
 
@@ -95,6 +97,7 @@ def _plain(result: Result) -> dict[str, Any]:
         "accuracies": {str(seed): share for seed, share in result.accuracies.items()},
         "unparsed": result.unparsed,
         "unscored": result.unscored,
+        "passed_over": dict(result.passed_over),
         "failed": len(result.failed),
         "tokens": result.tokens,
         "written": result.written,

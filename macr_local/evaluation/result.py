@@ -13,7 +13,7 @@ from macr_local.evaluation.item import Item
 from macr_local.evaluation.manifest import Manifest
 from macr_local.evaluation.record import Record
 from macr_local.evaluation.run import read
-from macr_local.evaluation.score import UNSCORED, Score, Scorer
+from macr_local.evaluation.score import NOT_ITS, UNSCORED, Score, Scorer
 from macr_local.evaluation.scoring import score
 from macr_local.evaluation.scoring.hallusionbench import Ratings, ratings
 from macr_local.evaluation.statistics.estimate import Estimate, share
@@ -38,7 +38,7 @@ class Result:
         method: The method.
         scorer: Who judged.
         judged: Answers, in the order in which they were written, each item and seed once.
-        unscored: How many answers there are beside them that this scorer says nothing about.
+        passed_over: Answers beside them that this scorer says nothing about: how many, by the reason.
         failed: Items that could not be answered; they are not wrong, and not among ``judged``.
     """
 
@@ -46,7 +46,7 @@ class Result:
     method: str
     scorer: Scorer
     judged: tuple[Judged, ...]
-    unscored: int
+    passed_over: Mapping[str, int]
     failed: tuple[Record, ...]
 
     @classmethod
@@ -69,8 +69,19 @@ class Result:
             (failed if record.error else answered)[record.key] = record
         scored = [Judged(record, score(record.item, record.text, scorer)) for record in answered.values()]
         judged = [one for one in scored if one.score.rule not in UNSCORED]
+        passed_over = Counter(one.score.rule for one in scored if one.score.rule in UNSCORED)
         lost = (record for key, record in failed.items() if key not in answered)
-        return cls(dataset, method, scorer, tuple(judged), len(scored) - len(judged), tuple(lost))
+        return cls(dataset, method, scorer, tuple(judged), passed_over, tuple(lost))
+
+    @property
+    def unscored(self) -> int:
+        """How many answers this scorer says nothing about."""
+        return sum(self.passed_over.values())
+
+    @property
+    def applies(self) -> bool:
+        """Whether the scorer is made for this data."""
+        return bool(self.judged) or NOT_ITS not in self.passed_over
 
     @cached_property
     def seeds(self) -> tuple[int, ...]:

@@ -11,7 +11,9 @@ NEEDS_JUDGE = "needs-judge"
 """The rule of an answer that a scorer cannot read without a language model as a judge."""
 NO_LABEL = "no-label"
 """The rule of an answer to which no right one is published."""
-UNSCORED = (NEEDS_JUDGE, NO_LABEL)
+NOT_ITS = "another-data-set"
+"""The rule of a scorer made for one data set, of an answer to a question of another."""
+UNSCORED = (NEEDS_JUDGE, NO_LABEL, NOT_ITS)
 """Rules of answers that a scorer says nothing about: they are neither right nor wrong."""
 
 

@@ -6,20 +6,20 @@ import re
 from collections.abc import Sequence
 
 from macr_local.evaluation.item import AnswerType, Item
-from macr_local.evaluation.score import NEEDS_JUDGE, Score
+from macr_local.evaluation.score import NOT_ITS, Score
 from macr_local.evaluation.scoring.reading import cue, spoken
 
 _LETTER = re.compile(r"\(([a-zA-Z])\)")
 
 
 def score(item: Item, text: str) -> Score:
-    """Judge an answer by the official rules after extraction; items of other data sets need a judge.
+    """Judge an answer by the official rules after extraction; it says nothing about items of other data sets.
 
     Where the official program asks a language model what the result is, ours is the place that is marked as
     the result. An empty extraction is wrong, as with their option ``ignore_empty_extractions``.
     """
     if "answer_type" not in item.row:
-        return Score(False, None, NEEDS_JUDGE)
+        return Score(False, None, NOT_ITS)
     place = cue(spoken(text) or "")
     if place is None:
         return Score(False, None, "empty")
