@@ -73,8 +73,8 @@ def test_a_folder_with_a_jsonl_file(tmp_path: Path) -> None:
         ('{"image": "none.png", "question": "?"}', "there is no image"),
         ('{"image": 3, "question": "?"}', "neither a path nor a list"),
         ('{"image": "x.png", "question": "\\ud800"}', "half a character"),
-        (json.dumps({"image": "x" * 400, "question": "?"}), "there is no image"),
-        ('{"image": "x\\u0000", "question": "?"}', "there is no image"),
+        (json.dumps({"image": "x." * 600, "question": "?"}), "is not base64"),
+        ('{"image": "x\\u0000", "question": "?"}', "its image ('x\\x00') is not base64"),
     ],
 )
 def test_a_bad_row_carries_its_problem_and_its_place(line: str, problem: str, tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_bad_row_carries_its_problem_and_its_place(line: str, problem: str, tm
     good, bad = read(path).items
     assert not good.problem
     assert problem in bad.problem
-    assert bad.where == "set.jsonl:2"
+    assert bad.where == "set.jsonl, line 2"
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
@@ -114,7 +114,7 @@ def test_a_tsv_row_with_options_is_asked_with_them(tmp_path: Path) -> None:
         "Hint: Look.\nQuestion: Which?\nOptions:\nA. red\nB. blue\n"
         "Please select the correct answer from the options above. \n"
     )
-    assert open_one.question == "What?"
+    assert open_one.question == "Look.\nWhat?"
 
 
 def test_a_cell_may_name_another_row_also_a_later_one(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_a_cell_may_name_another_row_also_a_later_one(tmp_path: Path) -> None:
     ]
     forward, nowhere, itself, chain = read(tsv(tmp_path / "set.tsv", rows)).items
     assert forward.images == itself.images == (picture(),)
-    assert "is no file and not base64" in nowhere.problem
-    assert nowhere.where == "set.tsv:2"
-    assert "row 1, which has none" in chain.problem
+    assert 'that of index "9", and no row has it' in nowhere.problem
+    assert nowhere.where == "set.tsv, line 3 (index 2)"
+    assert 'index "1", which has none of its own' in chain.problem
 
 
 def test_a_cell_may_hold_several_images_and_be_longer_than_csv_allows(tmp_path: Path) -> None:
@@ -164,11 +164,11 @@ def test_easy_vqa_by_name() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "found"),
     [
-        ("none.jsonl", None, "There is no reference set"),
-        ("set.csv", "a,b", "neither .jsonl nor .tsv"),
+        ("none.jsonl", None, "There is no data set"),
+        ("set.csv", "a,b", "in no known form"),
         ("set.jsonl", "", "holds no question"),
         ("set.tsv", "index\timage\n1\tx\n", 'no column "question"'),
-        ("set.jsonl", b"\xff\xfe\x00", "cannot be read"),
+        ("set.jsonl", b"\xff\xfe\x00", "line 1: it is not JSON"),
     ],
 )
 def test_what_is_no_reference_set_is_refused(
@@ -191,8 +191,28 @@ def test_a_sample_is_seeded_and_a_key_follows_the_content_and_not_the_place(tmp_
             rows.append(json.dumps({"image": f"{folder}{i}.png", "question": "what?"}))
         (tmp_path / folder / "questions.jsonl").write_text("\n".join(rows))
         found = read(tmp_path / folder)
-        keys.append([item.key() for item in found.sample(5, 1).items])
-        assert found.sample(5, 2) != found.sample(5, 1)
-        assert found.sample(99, 1) is found
+        keys.append([item.key() for item in read(tmp_path / folder, 5, 1).items])
+        assert read(tmp_path / folder, 5, 2) != read(tmp_path / folder, 5, 1)
+        assert read(tmp_path / folder, 99, 1) == found
+        assert all(item in found.items for item in read(tmp_path / folder, 5, 1).items)
     assert keys[0] == keys[1]
     assert len(set(keys[0])) == 5
+
+
+def test_any_data_set_that_can_be_evaluated_is_one(tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(picture())
+    rows = [{"question": "Which?", "image": "x.png", "options": ["red", "blue"], "answer": "B"}]
+    (tmp_path / "mine.json").write_text(json.dumps(rows))
+    found = read(tmp_path / "mine.json")
+    assert found.name == "mine"
+    assert found.items[0].question.startswith("Question: Which?\nOptions:\nA. red\nB. blue\n")
+    assert found.items[0].images == (tmp_path / "x.png",)
+    scenes = read("scenes:tuning", 3, 0)
+    assert (len(scenes.items), scenes.name) == (3, "scenes-tuning (3 of 1000, seed 0)")
+
+
+def test_a_set_in_which_nothing_can_be_used_is_refused_with_its_first_problem(tmp_path: Path) -> None:
+    path = tmp_path / "set.jsonl"
+    path.write_text('{"image": "none.png", "question": "?"}\n' * 3)
+    with pytest.raises(DataError, match="No question of .*: set.jsonl, line 1: there is no image none.png"):
+        read(path)

@@ -61,7 +61,7 @@ def calibrate(reference: str, **options: Any) -> None:
     folder = Path(options["out"]) if options["out"] else spec.calibration
     if folder is None:
         raise click.UsageError("The pool names no calibration folder; give one with --out")
-    references = read(reference).sample(options["limit"], options["seed"])
+    references = read(reference, options["limit"], options["seed"])
     with Interrupts() as interrupts, ExitStack() as stack:
         interrupts.give_up = _give_up
         progress = stack.enter_context(_Bar()) if sys.stderr.isatty() else _Lines()

@@ -59,7 +59,7 @@ def test_rows_with_problems_are_counted_and_the_exit_code_says_so(tmp_path: Path
     out = tmp_path / "out"
     result = run(path, "--pool", "tiny", "--members", "tiny-internvl", "--out", out, "--window", 2)
     assert result.exit_code == 9
-    assert "1 of 2 questions could not be used, such as set.jsonl:2: there is no image" in result.stderr
+    assert "1 of 2 questions could not be used, such as set.jsonl, line 2: there is no image" in result.stderr
     assert (out / "tiny-internvl.json").exists()
 
 
@@ -114,4 +114,4 @@ def test_how_tokens_are_drawn_can_be_given_and_is_recorded(tmp_path: Path) -> No
 def test_a_set_that_does_not_exist_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
     result = run(tmp_path / "none.jsonl", "--pool", "tiny")
     assert result.exit_code == 9
-    assert "There is no reference set" in result.stderr
+    assert "There is no data set" in result.stderr

@@ -42,7 +42,7 @@ def encoded(cell: str) -> bytes:
     except (binascii.Error, ValueError):
         data = b""
     if len(data) < _SHORTEST_IMAGE:
-        raise ValueError(f"its image ({cell[:40]}) is not base64")
+        raise ValueError(f"its image ({cell[:40]!r}) is not base64")
     return data
 
 

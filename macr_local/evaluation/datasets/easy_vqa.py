@@ -9,7 +9,7 @@ from macr_local.evaluation.datasets import easy_vqa_records as records
 from macr_local.evaluation.datasets.dataset import DataSet
 from macr_local.evaluation.item import AnswerType, Item
 
-Part = Literal["test", "train", "all"]
+Part = Literal["test", "train", "all", "all-train"]
 COUNT = 600
 SEED = 0
 
@@ -19,7 +19,8 @@ class EasyVqa(DataSet):
 
     Args:
         part: "test" is 600 balanced questions of its test half, "train" of its training half, each on its own
-            image; "all" is the whole test half, of which two thirds can be answered without looking.
+            image; "all" is the whole test half, of which two thirds can be answered without looking, and
+            "all-train" the whole training half.
     """
 
     def __init__(self, part: Part = "test") -> None:
@@ -29,12 +30,13 @@ class EasyVqa(DataSet):
 
     def items(self) -> Iterator[Item]:
         """See `DataSet`."""
-        split: records.Split = "train" if self.part == "train" else "test"
+        split: records.Split = "train" if self.part in ("train", "all-train") else "test"
+        whole = self.part.startswith("all")
         folder = records.folder() / split / "images"
-        asked = records.questions(split) if self.part == "all" else records.balanced(split, SEED, COUNT)
+        asked = records.questions(split) if whole else records.balanced(split, SEED, COUNT)
         for number, question in enumerate(asked):
             kind: AnswerType = "yesno" if question.yes_no else "text"
-            name = f"{split}-{number}" if self.part == "all" else f"{split}-{question.image}"
+            name = f"{split}-{number}" if whole else f"{split}-{question.image}"
             yield Item(
                 id=name,
                 where=f"easy-vqa {name}",
@@ -48,5 +50,5 @@ class EasyVqa(DataSet):
 
     def identity(self) -> Mapping[str, Any]:
         """The part, and how the balanced subset is drawn."""
-        drawn = {} if self.part == "all" else {"seed": SEED, "count": COUNT}
+        drawn = {} if self.part.startswith("all") else {"seed": SEED, "count": COUNT}
         return {"package": "easy-vqa 1.0", "part": self.part, **drawn}

@@ -20,6 +20,7 @@ NAMED: Mapping[str, tuple[Callable[[], DataSet], str]] = {
     "easy-vqa": (EasyVqa, "600 questions of easy-VQA's test half, balanced, each on its own image"),
     "easy-vqa:train": (lambda: EasyVqa("train"), "600 of its training half, balanced"),
     "easy-vqa:all": (lambda: EasyVqa("all"), "its whole test half: 9,673 questions"),
+    "easy-vqa:all-train": (lambda: EasyVqa("all-train"), "its whole training half: 38,575 questions"),
 }
 """Data sets that have a name, and what they are."""
 
