@@ -75,8 +75,9 @@ def check(source: str, as_json: bool) -> None:
     if not found.items:
         raise DataError(f"{source} holds no question", "Give a file with at least one row")
     if found.repeated:
+        more = f" (and {len(found.repeated) - 1} more)" if len(found.repeated) > 1 else ""
         raise DataError(
-            f'{len(found.repeated)} ids are there twice, such as "{found.repeated[0]}"',
+            f'The id "{found.repeated[0]}" is there twice{more}',
             "Give each row an id of its own",
         )
     if found.problems:
@@ -121,7 +122,7 @@ def _print(found: Survey, *, as_json: bool) -> None:
         f"{found.clusters:,} independent groups"
     )
     for reason, count in found.left_out.items():
-        say(visible(f"  {count:,} rows are no questions: {reason}"))
+        say(visible(f"  rows that are no questions: {count:,} ({reason})"))
     say(f"  answers: {', '.join(f'{kind} {count:,}' for kind, count in found.kinds.most_common())}")
     for group, values in found.groups.items():
         shown = ", ".join(f"{value} {count:,}" for value, count in values.most_common(_MOST))

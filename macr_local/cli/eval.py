@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,10 @@ def eval(data: tuple[str, ...], **options: Any) -> None:
     settings = settings_of(spec.settings, options)
     chosen = methods(options["names"], [member.name for member in spec.members])
     plan = _plan(settings, options)
-    opened = [open_dataset(one) for one in data]
+    opened = [open_dataset(one) for one in dict.fromkeys(data)]
+    name, times = Counter(one.name for one in opened).most_common(1)[0]
+    if times > 1:
+        raise click.UsageError(f'{times} data sets have the name "{name}"; evaluate each into its own --out')
 
     def evaluations(pool: Pool) -> Iterator[tuple[str, Evaluation]]:
         for one in opened:
@@ -159,4 +163,7 @@ def _finish(results: list[Result]) -> None:
 
     failed = [record for result in results for record in result.failed]
     if failed:
-        raise unanswered(failed, "They are not counted as wrong; mend them and run the same command again")
+        raise unanswered(
+            failed,
+            "It is not counted as wrong. The same command asks again; a mended data file needs another --out",
+        )

@@ -74,4 +74,4 @@ def export(run: Path, form: str, seed: int | None, out: Path) -> None:
         ) from None
     say(f"{len(answered):,} answers in {out}")
     if len(answered) < len(chosen):
-        say(f"{len(chosen) - len(answered)} items have no answer and are left out", err=True)
+        say(f"Left out, without an answer: {len(chosen) - len(answered)} of {len(chosen)} items", err=True)

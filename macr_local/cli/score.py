@@ -44,9 +44,7 @@ def score(runs: tuple[Path, ...], group: str | None, *, rules: bool, as_json: bo
         _show(found, group, rules=rules)
     failed = {record.key: record for result in found for record in result.failed}
     if failed:
-        raise unanswered(
-            failed.values(), "They are not counted as wrong; run macr-local eval again to ask them"
-        )
+        raise unanswered(failed.values(), "It is not counted as wrong; run macr-local eval again to ask it")
 
 
 def _show(results: list[Result], group: str | None, *, rules: bool) -> None:

@@ -104,7 +104,7 @@ def tune(source: str, **options: Any) -> None:
         ending=options["ending"],
         traces=False,
     )
-    wanted = plan.selection.of(data.ids())
+    wanted = plan.selection.of(data.ids(), data.name)
     images = dict.fromkeys(digest for _, digest in pixels(data, wanted))
     for other in options["others"]:
         apart(images, open_dataset(other))

@@ -156,8 +156,9 @@ class Result:
 
 
 def unanswered(failed: Collection[Record], fix: str) -> DataError:
-    """What to say where items could not be answered."""
+    """What to say where items could not be answered, by whatever method and with whatever seed."""
     first = next(iter(failed))
-    return DataError(
-        f"{len(failed)} items could not be answered, such as {first.item.where}: {first.error}", fix
-    )
+    count = len({record.item.where for record in failed})
+    what = "One item" if count == 1 else f"{count} items"
+    such = "" if count == 1 else "such as "
+    return DataError(f"{what} could not be answered, {such}{first.item.where}: {first.error}", fix)

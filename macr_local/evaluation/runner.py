@@ -136,9 +136,9 @@ class Evaluation:
             CalibrationError: A method needs a calibration that a member lacks.
             Cancelled: `stop` was called.
         """
+        wanted = self._plan.selection.of(self._data.ids(), self._data.name)  # before a folder is made
         with ExitStack() as stack:
             runs = {method.name: stack.enter_context(self._open(method)) for method in self._methods}
-            wanted = self._plan.selection.of(self._data.ids())
             total = len(wanted) * len(self._methods) * len(self._plan.seeds)
             resumed = sum(
                 item in wanted and seed in self._plan.seeds
@@ -208,8 +208,8 @@ class Evaluation:
                     stream.cancel()
                 events: Iterable[Event] = stream
                 if self._plan.traces:
-                    writer = self._writer(run.trace((item.id, seed)), relay, prompt)
-                    events = _traced(stream, stack.enter_context(writer))
+                    path = run.trace((item.id, seed))
+                    events = _traced(stream, stack.enter_context(self._writer(path, relay, prompt)), path)
                 return Record.of(item, seed, collect(events, settings))
         except _ONE_ITEM as error:
             return Record.failed(item, seed, str(error))
@@ -242,12 +242,12 @@ def safe(name: str) -> str:
     return "".join(char if char.isalnum() or char in "-_.+" else "_" for char in name)
 
 
-def _traced(events: Iterable[Event], writer: TraceWriter) -> Iterator[Event]:
+def _traced(events: Iterable[Event], writer: TraceWriter, path: Path) -> Iterator[Event]:
     for event in events:
         try:
             writer.write(event)
         except OSError as error:
-            raise cannot_be_written(Path("The trace"), error) from None
+            raise cannot_be_written(path, error) from None
         yield event
 
 

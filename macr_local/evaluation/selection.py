@@ -31,21 +31,24 @@ class Selection:
         place, parts = self.shard
         return f"{place}of{parts}" if parts > 1 else ""
 
-    def of(self, ids: Iterable[str]) -> frozenset[str]:
-        """The ids that are asked, out of a data set's.
+    def of(self, ids: Iterable[str], name: str) -> frozenset[str]:
+        """The ids that are asked, out of those of a data set of this name.
 
         Raises:
-            DataError: An id that was asked for is not there, or the data set has one twice.
+            DataError: There is none, one that was asked for is not there, or the data set has one twice.
         """
         known = list(ids)
+        if not known:
+            raise DataError(f"{name} holds no question", "Give data with at least one question")
         if len(set(known)) < len(known):
             twice = next(one for number, one in enumerate(known) if one in known[:number])
-            raise DataError(f'Two items have the id "{twice}"', "Give each row an id of its own")
+            raise DataError(f'Two items of {name} have the id "{twice}"', "Give each row an id of its own")
         if self.ids is not None:
             missing = sorted(set(self.ids) - set(known))
             if missing:
                 raise DataError(
-                    f"{len(missing)} of the ids are not there, such as {missing[0]}", "Leave them out"
+                    f"{len(missing)} of {len(self.ids)} ids are not in {name}, such as {missing[0]}",
+                    "Leave them out",
                 )
             known = [one for one in known if one in self.ids]
         if self.limit is not None:

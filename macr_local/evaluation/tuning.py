@@ -122,7 +122,7 @@ def apart(tuned: Collection[str], data: DataSet) -> None:
     shared = {name for name, digest in pixels(data) if digest in tuned}
     if shared:
         raise DataError(
-            f"{len(shared)} items of {data.name} show images that would be tuned on, such as {min(shared)}",
+            f"{data.name} shows images that would be tuned on ({len(shared)} times, such as {min(shared)})",
             "Tune on other data, or on other items of it (--ids)",
         )
 

@@ -78,7 +78,8 @@ class TraceWriter:
         self._file: BinaryIO
         self._owns = False
         if isinstance(target, (str, PathLike)):
-            self._file, self._owns = open(target, "wb"), True  # noqa: SIM115
+            # Without a buffer, what a full disk has refused does not come again when the file is closed.
+            self._file, self._owns = open(target, "wb", buffering=0), True  # noqa: SIM115
         else:
             self._file = target
         self._line({"macr_trace": VERSION, **_plain_fields(header)})
@@ -103,7 +104,9 @@ class TraceWriter:
     def _line(self, record: dict[str, Any]) -> None:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         # A file name or a question from the command line may hold lone surrogates.
-        self._file.write(text.encode("utf-8", "surrogatepass") + b"\n")
+        rest = memoryview(text.encode("utf-8", "surrogatepass") + b"\n")
+        while rest:  # an unbuffered file may take a part
+            rest = rest[self._file.write(rest) :]
         self._file.flush()
 
 

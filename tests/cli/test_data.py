@@ -49,7 +49,7 @@ def test_a_data_set_is_shown_with_its_first_question(tmp_path: Path) -> None:
     given = run("data", "show", path)
     assert given.exit_code == 0, given.output
     assert "2 items (2 with a right answer), 2 images, 1 independent groups" in given.stdout
-    assert "1 rows are no questions: " in given.stdout
+    assert "rows that are no questions: 1 (" in given.stdout
     assert "category: c 2" in given.stdout
     assert (
         "the first question (1, 1 images):\n  which?\n  A. red\n  B. blue\n  End with one line"
@@ -80,7 +80,7 @@ def test_ids_that_come_twice_are_named(tmp_path: Path) -> None:
     path = table(tmp_path / "set.tsv", ("1", picture("red"), "A"), ("1", picture("blue"), "A"))
     given = run("data", "check", path)
     assert given.exit_code == 9
-    assert '1 ids are there twice, such as "1"' in given.stderr
+    assert 'The id "1" is there twice\n' in given.stderr
 
 
 def test_sound_data_passes() -> None:

@@ -66,7 +66,7 @@ def test_a_spreadsheet_holds_the_same(folder: Path, tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     given = export(folder, "vlmevalkit-xlsx", tmp_path / "p.xlsx", "--seed", 1)
     assert given.exit_code == 0, given.output
-    assert "1 items have no answer and are left out" in given.stderr
+    assert "Left out, without an answer: 1 of" in given.stderr
     heads, row = openpyxl.load_workbook(tmp_path / "p.xlsx").active.values
     assert dict(zip(heads, row, strict=True))["prediction"] == "Answer: B\t"
 

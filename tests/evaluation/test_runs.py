@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from macr_local import Pool
+from macr_local.cli.main import cli
 from macr_local.errors import DataError
 from macr_local.evaluation.item import Item
 from macr_local.evaluation.method import methods
@@ -256,6 +258,41 @@ def test_a_full_disk_ends_a_run_with_what_was_written(
     assert asked(tiny, Scenes(items), tmp_path)[0].resumed == 2
 
 
+@pytest.mark.parametrize("size", [100, 3000])
+def test_a_disk_that_is_full_in_the_middle_of_a_trace_is_one_clear_line(
+    size: int, tiny: Pool, items: list[Item], tmp_path: Path
+) -> None:
+    resource = pytest.importorskip("resource")  # not on Windows
+    asked(tiny, Scenes(items), tmp_path, stop_after=1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        with pytest.raises(DataError, match=r"traces.*jsonl cannot be written \(.*goes on where it stopped"):
+            asked(tiny, Scenes(items), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert asked(tiny, Scenes(items), tmp_path)[0].resumed == 1
+
+
 def test_two_items_of_one_id_are_refused(tiny: Pool, items: list[Item], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f'Two items have the id "{items[0].id}"'):
+    with pytest.raises(DataError, match=f'Two items of scenes have the id "{items[0].id}"'):
         asked(tiny, Scenes([items[0], items[0]]), tmp_path)
+    assert not list(tmp_path.iterdir())  # nothing that would bind a run on the mended data
+
+
+def test_a_data_set_without_a_question_is_refused(tiny: Pool, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="scenes holds no question"):
+        asked(tiny, Scenes([]), tmp_path)
+
+
+def test_two_data_sets_of_one_name_are_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.jsonl").write_text('{"question": "what?"}\n')
+    args = ["eval", *(str(tmp_path / one / "mine.jsonl") for one in ("a", "b", "a"))]
+    given = CliRunner().invoke(
+        cli, [*args, "--pool", "tiny", "--strategy", "macr", "--out", str(tmp_path / "o")]
+    )
+    assert given.exit_code == 2
+    assert '2 data sets have the name "mine"' in given.stderr
+    assert not (tmp_path / "o").exists()

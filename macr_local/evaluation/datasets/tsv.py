@@ -136,7 +136,8 @@ def _records(file: BinaryIO) -> Iterator[tuple[int, int, list[str]]]:
             cells = next(reader, None)
         except csv.Error as error:
             raise DataError(
-                f"{file.name}, line {line}: this is no TSV ({error})", "Save it as tab-separated UTF-8 text"
+                f"{file.name}, line {line}: this is no TSV ({str(error).partition(' - ')[0]})",
+                "Save it as tab-separated UTF-8 text, with cells that hold line ends in quotes",
             ) from None
         if cells is None:
             return
