@@ -91,13 +91,13 @@ def load_pool(pool: str | Path | None = None, members: Sequence[str] | None = No
         members: Only these members, in this order; the files of the others may be absent.
 
     Raises:
-        ConfigError: As for `find_pool`; or a member is unknown; or files from the hub are not on this
-            machine, in which case the message holds the commands that download them.
+        ConfigError: As for `find_pool`; or a member is unknown.
+        NotDownloaded: Files from the hub are not on this machine; the message has the command for them.
     """
     return find_pool(pool).select(members).resolve()
 
 
-def option_for(pool: PoolSpec) -> str:
+def option_for(pool: PoolSpec | PoolEntry) -> str:
     """What to write after ``--pool`` for this pool: its name, or ``FILE#NAME`` where that finds another."""
     with suppress(ConfigError):
         if pool.source is None or find_pool(pool.name).source == pool.source:

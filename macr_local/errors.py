@@ -40,6 +40,10 @@ class ConfigError(MacrError):
     exit_code = 4
 
 
+class NotDownloaded(ConfigError):
+    """A pool whose files are not on this machine."""
+
+
 class ModelFileError(MacrError):
     """A GGUF file that is missing, damaged, or not what it is said to be."""
 
@@ -76,6 +80,12 @@ class DataError(MacrError):
     """A reference set or a data file that cannot be read."""
 
     exit_code = 9
+
+
+class DownloadError(MacrError):
+    """The hub cannot be reached, refuses, or what came is not what it says it is."""
+
+    exit_code = 10
 
 
 class PoolBusy(MacrError):

@@ -47,7 +47,7 @@ class MemberState:
         n_ctx: Cells of the context that the pool asks for.
         calibration: Its calibration.
         problem: Why the member cannot be loaded; empty where its headers are in order.
-        download: Commands that bring what is missing.
+        missing: Files that are not downloaded, as the pool file names them.
     """
 
     name: str
@@ -62,7 +62,7 @@ class MemberState:
     n_ctx: int
     calibration: CalibrationState
     problem: str = ""
-    download: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 def inspect(pool: PoolEntry) -> tuple[MemberState, ...]:
@@ -81,7 +81,7 @@ def inspect(pool: PoolEntry) -> tuple[MemberState, ...]:
 
 
 def _inspect(entry: MemberEntry, calibrations: Path) -> MemberState:
-    spec, download = entry.locate()
+    spec, missing = entry.locate()
     state: dict[str, Any] = {
         "name": spec.name,
         "model": str(spec.model),
@@ -89,11 +89,11 @@ def _inspect(entry: MemberEntry, calibrations: Path) -> MemberState:
         "repo": entry.repo,
         "n_ctx": spec.n_ctx,
         "bytes": None, "architecture": "", "projector_type": "", "quantization": "", "n_vocab": None,
-        "problem": "not downloaded" if download else "",
-        "download": download,
+        "problem": "not downloaded" if missing else "",
+        "missing": missing,
         "calibration": CalibrationState(problem="the model is not here"),
     }  # fmt: skip
-    if not download:
+    if not missing:
         try:
             model, facts = _headers(spec)
         except MacrError as error:

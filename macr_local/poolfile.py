@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar, get_type_hints
 
-from macr_local import hub
-from macr_local.errors import ConfigError
+from macr_local.errors import ConfigError, NotDownloaded
+from macr_local.hub import cache
 from macr_local.settings import RelaySettings, Sampling
 from macr_local.specs import ImageLimits, MemberSpec, PoolSpec
 from macr_local.tables import Source, fields, nearest, table
 from macr_local.tuning import Tuning
 
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _SAMPLING = get_type_hints(Sampling)
 _SETTINGS = {key: kind for key, kind in get_type_hints(RelaySettings).items() if key != "sampling"}
@@ -65,23 +66,33 @@ class MemberEntry:
         """Look for the files.
 
         Returns:
-            The specification with every path that was found made absolute, and the commands that download
-            the rest (empty for local files, which nobody can download for the user).
+            The specification with every path that was found made absolute and the sha256 that the hub
+            publishes for it, and the names of those that are missing (none for local files, which nobody can
+            download for the user).
         """
         if self.repo is None:
             return self.spec, ()
-        found = {name: hub.find(self.repo, name, self.revision) for name in self.files}
-        missing = [name for name, path in found.items() if path is None]
-        model = found[str(self.spec.model)] or self.spec.model
-        projector = self.spec.projector and (found[str(self.spec.projector)] or self.spec.projector)
-        commands = hub.download_commands(self.repo, missing, self.revision) if missing else ()
-        return replace(self.spec, model=model, projector=projector), commands
+        found = {name: cache.find(self.repo, name, self.revision) for name in self.files}
+        model, projector = found[str(self.spec.model)], found.get(str(self.spec.projector))
+        spec = replace(
+            self.spec,
+            model=model or self.spec.model,
+            projector=self.spec.projector and (projector or self.spec.projector),
+            model_sha256=self.spec.model_sha256 or _published(model),
+            projector_sha256=self.spec.projector_sha256 or _published(projector),
+        )
+        return spec, tuple(name for name, path in found.items() if path is None)
 
     def is_present(self) -> bool:
         """Whether every file of it is on this machine."""
         spec, missing = self.locate()
         files = (spec.model, spec.projector)
         return not missing and all(path.is_file() for path in files if path is not None)
+
+
+def _published(path: Path | None) -> str | None:
+    """What a downloaded file must be; None for a part of a split model, whose sha256 is made of all parts."""
+    return None if path is None or _PART.search(path.name) else cache.published_sha256(path)
 
 
 class Named(Protocol):
@@ -137,16 +148,15 @@ class PoolEntry:
         """The pool with the paths of its models' files.
 
         Raises:
-            ConfigError: Files from the hub are not on this machine; the fix holds the download commands.
+            NotDownloaded: Files from the hub are not on this machine; the fix has the command for them.
         """
         located = [entry.locate() for entry in self.members]
-        commands = [command for _, missing in located for command in missing]
-        if commands:
-            absent = [spec.name for spec, missing in located if missing]
-            lines = "\n".join(commands)
-            raise ConfigError(
+        absent = [spec.name for spec, missing in located if missing]
+        if absent:
+            raise NotDownloaded(
                 f'Pool "{self.name}" needs files that are not on this machine (for {", ".join(absent)})',
-                f"Download them with\n{lines}\nor run without any download: --pool tiny",
+                f"Download them: {self.download_command()}\n"
+                "  or ask three tiny models that come along: --pool tiny",
             )
         tuning = self.tuning()
         return PoolSpec(
@@ -158,6 +168,12 @@ class PoolEntry:
             self.source,
             tuning,
         )
+
+    def download_command(self) -> str:
+        """The command that brings what is missing."""
+        from macr_local.config import option_for  # which looks for pools, and so reads files like this one
+
+        return f"macr-local download {option_for(self)}"
 
     def tuning(self) -> Tuning | None:
         """What was chosen for these members by measurement, as long as their calibrations are the same.

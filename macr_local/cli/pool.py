@@ -102,10 +102,9 @@ def _describe(entry: PoolEntry, members: tuple[MemberState, ...]) -> Iterator[st
         else:
             yield f"  is           {_facts(member)}"
             yield f"  calibration  {_calibration(member.calibration)}"
-    if commands := [command for member in members for command in member.download]:
+    if any(member.missing for member in members):
         yield ""
-        yield "To download what is missing:"
-        yield from (f"  {command}" for command in commands)
+        yield f"To download what is missing: {entry.download_command()}"
 
 
 def _facts(member: MemberState) -> str:

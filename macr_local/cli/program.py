@@ -49,6 +49,7 @@ Exit codes:
   7    a calibration is missing, damaged or of another model
   8    llama.cpp failed, or a member failed its self-test
   9    a data file cannot be read
+  10   a download failed
   70   a bug in macr-local
   74   stdout or the trace cannot be written (a full disk)
   130  interrupted (Ctrl-C); the partial answer was shown

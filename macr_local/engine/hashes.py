@@ -45,27 +45,50 @@ def model_sha256(header: Header) -> str:
     return parts[0] if len(parts) == 1 else hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-@lru_cache(maxsize=256)
-def _sha256(path: Path, size: int, mtime_ns: int) -> str:
-    if size < _REMEMBERED:
-        return _computed(path, size)
-    key = f"{path.absolute()} {size} {mtime_ns}"
-    memory = user_cache_path("macr-local", appauthor=False) / "sha256.json"
-    found = _recall(memory).get(key)
-    if found is None:
-        found = _computed(path, size)
-        with _LOCK:
-            _remember(memory, {**_recall(memory), key: found})
-    return found
+def computed(path: Path, size: int) -> str:
+    """A file's sha256, read now whatever is remembered.
 
-
-def _computed(path: Path, size: int) -> str:
+    Raises:
+        OSError: It cannot be read.
+    """
     digest = hashlib.sha256()
     block = memoryview(bytearray(min(_BLOCK, size) or 1))
     with path.open("rb", buffering=0) as file:
         while count := file.readinto(block):
             digest.update(block[:count])
     return digest.hexdigest()
+
+
+def know(path: Path, sha256: str) -> None:
+    """Remember the sha256 of a file that was just computed, for as long as the file stays as it is."""
+    stat = path.stat()
+    if stat.st_size >= _REMEMBERED:
+        _learn(_key(path, stat.st_size, stat.st_mtime_ns), sha256)
+
+
+@lru_cache(maxsize=256)
+def _sha256(path: Path, size: int, mtime_ns: int) -> str:
+    if size < _REMEMBERED:
+        return computed(path, size)
+    key = _key(path, size, mtime_ns)
+    found = _recall(_memory()).get(key)
+    if found is None:
+        found = computed(path, size)
+        _learn(key, found)
+    return found
+
+
+def _key(path: Path, size: int, mtime_ns: int) -> str:
+    return f"{path.resolve()} {size} {mtime_ns}"  # a snapshot of the hub's cache is a link to the file itself
+
+
+def _memory() -> Path:
+    return user_cache_path("macr-local", appauthor=False) / "sha256.json"
+
+
+def _learn(key: str, sha256: str) -> None:
+    with _LOCK:
+        _remember(_memory(), {**_recall(_memory()), key: sha256})
 
 
 def _recall(memory: Path) -> dict[str, str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from macr_local.errors import ConfigError
+from macr_local.hub import ledger
 
 _PATTERN = frozenset("*?[")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def find(repo: str, pattern: str, revision: str | None = None) -> Path | None:
@@ -50,31 +52,32 @@ def is_pattern(name: str) -> bool:
     return not _PATTERN.isdisjoint(name)
 
 
-def download_commands(repo: str, names: Sequence[str], revision: str | None = None) -> tuple[str, ...]:
-    """The commands that bring these files of a repository into the local cache."""
-    head = ["hf", "download", repo]
-    tail = ["--revision", revision] if revision else []
-    plain = [name for name in names if not is_pattern(name)]
-    # hf ignores --include beside file names, so patterns need a command of their own.
-    commands = [[*head, *plain, *tail]] if plain else []
-    commands += [[*head, "--include", name, *tail] for name in names if is_pattern(name)]
-    return tuple(" ".join(map(_quoted, command)) for command in commands)
+def published_sha256(path: Path) -> str | None:
+    """The sha256 under which the hub published a cached file; None where the cache does not say.
+
+    The cache keeps a large file as ``blobs/SHA256`` with a link to it in the snapshot. Where there are no
+    links (on Windows, without the right to make them), the ledger of ``macr-local download`` knows.
+    """
+    name = path.resolve().name
+    if path.is_symlink() and _SHA256.fullmatch(name):
+        return name
+    return ledger.sha256_of(path)
 
 
-def _quoted(word: str) -> str:
-    # Double quotes are understood by POSIX shells, cmd.exe and PowerShell alike.
-    return word if re.fullmatch(r"[\w./-]+", word) else f'"{word}"'
+def folder(repo: str) -> Path:
+    """Where the cache keeps a repository."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
 
 
 def _snapshots(repo: str, revision: str | None) -> Iterator[Path]:
-    from huggingface_hub import constants
-
-    folder = Path(constants.HF_HUB_CACHE) / f"models--{repo.replace('/', '--')}"
-    first = folder / "snapshots" / (revision or "")
+    snapshots = folder(repo) / "snapshots"
+    first = snapshots / (revision or "")
     with contextlib.suppress(OSError, ValueError):
-        first = folder / "snapshots" / (folder / "refs" / (revision or "main")).read_text("ascii").strip()
-    if first.is_dir() and first.name != "snapshots":
+        first = snapshots / (folder(repo) / "refs" / (revision or "main")).read_text("ascii").strip()
+    if first.is_dir() and first != snapshots:
         yield first
-    if revision is None and (folder / "snapshots").is_dir():
-        others = [path for path in (folder / "snapshots").iterdir() if path.is_dir() and path != first]
+    if revision is None and snapshots.is_dir():
+        others = [path for path in snapshots.iterdir() if path.is_dir() and path != first]
         yield from sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
