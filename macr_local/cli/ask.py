@@ -70,6 +70,7 @@ EPILOG = "Settings that are not given are those of the pool (macr-local pool sho
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
 @click.option("--jsonl", "as_lines", is_flag=True, help="Print every event as a line of JSON, as it comes.")
 @click.option("--plain", is_flag=True, help="No colours, no legend.")
+@click.option("--yes", is_flag=True, help="Download the pool's files if they are not here, without asking.")
 @verbose_option
 @click.pass_context
 def ask(context: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
@@ -92,9 +93,9 @@ def _answer(
     interrupts: Interrupts, images: tuple[str, ...], question: str, options: dict[str, Any], *, verbose: bool
 ) -> int:
     """Ask and show the answer; the exit code."""
-    from macr_local.config import load_pool
+    from macr_local.cli.first import load_or_offer
 
-    spec = load_pool(options["pool"], names_of(options["members"]))
+    spec = load_or_offer(options["pool"], names_of(options["members"]), yes=options["yes"])
     settings = settings_of(spec.settings, options)
     with ExitStack() as stack:
         trace = stack.enter_context(Tracing(options["trace"])) if options["trace"] else None

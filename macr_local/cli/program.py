@@ -16,6 +16,8 @@ from macr_local.errors import MacrError
 
 COMMANDS = {
     "ask": ("macr_local.cli.ask", "Ask a pool one question about images."),
+    "download": ("macr_local.cli.download", "Download a pool's models from the hub."),
+    "models": ("macr_local.cli.models", "List, verify or remove downloaded models."),
     "pool": ("macr_local.cli.pool", "List pools, or show one: its models, files and calibration."),
     "doctor": ("macr_local.cli.doctor", "Check this machine and test every member of a pool."),
     "calibrate": ("macr_local.cli.calibrate", "Measure each member's own confidence (mu and sigma)."),

@@ -220,6 +220,6 @@ def _list(texts: tuple[str, ...]) -> str:
 def _same_sha256(path: Path, found: str, expected: str) -> None:
     if found != expected:
         raise ModelFileError(
-            f"{path} has the sha256 {found[:12]}..., and the pool file says {expected[:12]}...",
-            "Download it again, or correct the sha256 in the pool file if it is meant to be this file",
+            f"{path} has the sha256 {found[:12]}..., and was published with {expected[:12]}...",
+            "Download it again (macr-local download), or correct the sha256 if the pool file gives it",
         )

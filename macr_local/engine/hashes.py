@@ -59,6 +59,18 @@ def computed(path: Path, size: int) -> str:
     return digest.hexdigest()
 
 
+def known(path: Path) -> str | None:
+    """The sha256 of a file if it is remembered, or quickly computed; None where gigabytes had to be read.
+
+    Raises:
+        OSError: The file cannot be looked at.
+    """
+    stat = path.stat()
+    if stat.st_size < _REMEMBERED:
+        return computed(path, stat.st_size)
+    return _recall(_memory()).get(_key(path, stat.st_size, stat.st_mtime_ns))
+
+
 def know(path: Path, sha256: str) -> None:
     """Remember the sha256 of a file that was just computed, for as long as the file stays as it is."""
     stat = path.stat()

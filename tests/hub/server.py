@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,8 @@ class Hub:
         cut: After how many bytes of an answer the connection is cut, for so many answers as are in ``cuts``.
         ranges: Whether requests for a part are answered with a part.
         refuse: How many requests for files are answered with 429 first.
+        slow: Seconds to wait after each block of a file.
+        sent: Bytes of files that were sent.
         asked: Requests by method and kind.
         starts: Where each answer with a file's bytes began.
     """
@@ -48,6 +51,8 @@ class Hub:
     cuts: int = 0
     ranges: bool = True
     refuse: int = 0
+    slow: float = 0.0
+    sent: int = 0
     asked: Counter[str] = field(default_factory=Counter)
     starts: list[int] = field(default_factory=list)
     tokens: list[str | None] = field(default_factory=list)
@@ -179,6 +184,8 @@ class _Handler(BaseHTTPRequestHandler):
             except OSError:
                 break
             place += len(block)
+            self.hub.sent += len(block)
+            time.sleep(self.hub.slow)
         if place < len(data):
             self.close_connection = True
             self.connection.close()
