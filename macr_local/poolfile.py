@@ -156,7 +156,7 @@ class PoolEntry:
             raise NotDownloaded(
                 f'Pool "{self.name}" needs files that are not on this machine (for {", ".join(absent)})',
                 f"Download them: {self.download_command()}\n"
-                "  or ask three tiny models that come along: --pool tiny",
+                "or ask three tiny models that come along: --pool tiny",
             )
         tuning = self.tuning()
         return PoolSpec(

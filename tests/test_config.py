@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from macr_local.config import default_pool, find_pool, list_pools, load_pool
-from macr_local.errors import ConfigError
+from macr_local.errors import ConfigError, NotDownloaded
 from macr_local.settings import RelaySettings, Sampling
 
 ROOT = Path(__file__).parents[1]
@@ -253,14 +253,8 @@ def test_without_downloads_the_default_pool_says_what_to_do() -> None:
         load_pool()
     assert "qwen3-vl-8b, internvl3.5-8b, minicpm-v-4.5" in caught.value.found
     assert caught.value.fix.splitlines() == [
-        "Download them with",
-        "hf download Qwen/Qwen3-VL-8B-Instruct-GGUF Qwen3VL-8B-Instruct-Q4_K_M.gguf "
-        "mmproj-Qwen3VL-8B-Instruct-F16.gguf",
-        "hf download bartowski/OpenGVLab_InternVL3_5-8B-GGUF OpenGVLab_InternVL3_5-8B-Q4_K_M.gguf "
-        "mmproj-OpenGVLab_InternVL3_5-8B-f16.gguf",
-        "hf download openbmb/MiniCPM-V-4_5-gguf mmproj-model-f16.gguf",
-        'hf download openbmb/MiniCPM-V-4_5-gguf --include "*Q4_K_M*.gguf"',
-        "or run without any download: --pool tiny",
+        "Download them: macr-local download default",
+        "or ask three tiny models that come along: --pool tiny",
     ]
 
 
@@ -275,8 +269,11 @@ def test_downloaded_files_are_found_by_name_and_by_pattern(tmp_path: Path) -> No
 
 def test_only_what_is_missing_is_asked_for(tmp_path: Path) -> None:
     cached(tmp_path / "hub", "o/r", "x-Q4_K_M.gguf")
-    error = refusal(write(tmp_path, HUB))
-    assert error.fix.splitlines()[1:-1] == ["hf download o/r mm.gguf"]
+    path = write(tmp_path, HUB)
+    assert isinstance(refusal(path), NotDownloaded)
+    assert f"macr-local download '{path}#h'" in refusal(path).fix
+    (member,) = find_pool(path).members
+    assert member.locate()[1] == ("mm.gguf",)
 
 
 def test_a_pattern_that_fits_two_files_is_refused(tmp_path: Path) -> None:
@@ -290,7 +287,8 @@ def test_a_file_of_an_older_snapshot_is_found_but_not_against_a_pinned_revision(
     (member,) = load_pool(write(tmp_path, HUB)).members
     assert (member.model, member.projector) == (old / "x-Q4_0.gguf", new / "mm.gguf")
     pinned = write(tmp_path, HUB + 'revision = "0ld"\n')
-    assert refusal(pinned).fix.splitlines()[1:-1] == ["hf download o/r mm.gguf --revision 0ld"]
+    (member,) = find_pool(pinned).members
+    assert member.locate()[1] == ("mm.gguf",)
 
 
 def test_files_of_members_left_out_may_be_absent(tmp_path: Path) -> None:

@@ -212,8 +212,8 @@ def test_a_prompt_that_does_not_fit_is_refused_with_its_size(scene: Path) -> Non
 def test_without_downloads_the_default_pool_says_how_to_go_on(scene: Path) -> None:
     result = CliRunner().invoke(cli, ["ask", str(scene), QUESTION])
     assert result.exit_code == 4
-    assert "  hf download Qwen/Qwen3-VL-8B-Instruct-GGUF" in result.stderr
-    assert "  or run without any download: --pool tiny" in result.stderr
+    assert "  Download them: macr-local download default" in result.stderr
+    assert "--pool tiny" in result.stderr
 
 
 def test_verbose_tells_what_happens_on_stderr(scene: Path) -> None:

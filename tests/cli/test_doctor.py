@@ -67,4 +67,4 @@ def test_where_the_default_pool_is_absent_an_embedded_one_is_tested() -> None:
     assert "testing tiny instead" in result.stdout
     named = run("--pool", "default")
     assert named.exit_code == 4
-    assert "hf download" in named.stderr
+    assert "macr-local download default" in named.stderr

@@ -66,7 +66,7 @@ def test_a_pool_is_shown_from_its_files_headers() -> None:
     assert (first["name"], first["architecture"], first["projector_type"]) == (
         "tiny-qwen3vl", "qwen3vl", "qwen3vl_merger",
     )  # fmt: skip
-    assert (first["n_vocab"], first["n_ctx"], first["problem"], first["download"]) == (536, 512, "", [])
+    assert (first["n_vocab"], first["n_ctx"], first["problem"], first["missing"]) == (536, 512, "", [])
     model, projector = Path(first["model"]), Path(first["projector"])
     assert first["bytes"] == model.stat().st_size + projector.stat().st_size
     assert report["settings"]["window"] == find_pool("tiny").settings.window
@@ -93,10 +93,10 @@ def test_what_is_not_downloaded_is_shown_with_its_command() -> None:
     result = run("show")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.count("problem      not downloaded") == 3
-    assert '  hf download openbmb/MiniCPM-V-4_5-gguf --include "*Q4_K_M*.gguf"\n' in result.stdout
+    assert "To download what is missing: macr-local download default\n" in result.stdout
     first = shown()["members"][0]
     assert first["repo"] == "Qwen/Qwen3-VL-8B-Instruct-GGUF"
-    assert first["download"][0].startswith("hf download Qwen/Qwen3-VL-8B-Instruct-GGUF ")
+    assert first["missing"] == ["Qwen3VL-8B-Instruct-Q4_K_M.gguf", "mmproj-Qwen3VL-8B-Instruct-F16.gguf"]
 
 
 def test_files_that_are_missing_or_no_models_are_shown_not_fatal(tmp_path: Path) -> None:
